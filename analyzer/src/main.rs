@@ -1,0 +1,2 @@
+//! The `tmrun` command.
+fn main() {}

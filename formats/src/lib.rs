@@ -1,0 +1,2 @@
+//! formats
+#![cfg_attr(not(feature = "std"), no_std)]

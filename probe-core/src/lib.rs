@@ -1,0 +1,2 @@
+//! probe
+#![cfg_attr(not(feature = "std"), no_std)]
