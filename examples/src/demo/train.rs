@@ -1,0 +1,170 @@
+//! The training loop.
+
+use std::collections::BTreeMap;
+
+use candle_core::backprop::GradStore;
+use candle_core::{DType, Device, Result, Tensor, Var};
+use candle_nn::{AdamW, Optimizer, ParamsAdamW, VarBuilder, VarMap, loss};
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::{RngExt, SeedableRng};
+
+use crate::layer::{Fault, Pass};
+use crate::model::{Config, Model};
+use crate::text::{Batch, Corpus};
+
+/// How many windows of text an update sees.
+const ROWS: usize = 16;
+
+/// A model on its way.
+#[derive(Debug)]
+pub struct Trainer {
+    model: Model,
+    parameters: BTreeMap<String, Var>,
+    optimizer: AdamW,
+    corpus: Corpus,
+    seed: u64,
+    fault: Option<Fault<'static>>,
+}
+
+impl Trainer {
+    /// A new model with weights drawn from `seed`, to be trained on the embedded text.
+    pub fn new(seed: u64, fault: Option<Fault<'static>>) -> Result<Self> {
+        let corpus = Corpus::embedded();
+        let variables = VarMap::new();
+        let vb = VarBuilder::from_varmap(&variables, DType::F32, &Device::Cpu);
+        let model = Model::new(Config::demo(corpus.vocabulary_size()), vb)?;
+
+        let parameters = named(&variables);
+        draw_weights(&parameters, seed)?;
+        let params = ParamsAdamW { lr: 3e-3, ..Default::default() };
+        let optimizer = AdamW::new(parameters.values().cloned().collect(), params)?;
+        Ok(Self { model, parameters, optimizer, corpus, seed, fault })
+    }
+
+    /// How many numbers are being trained.
+    pub fn parameter_count(&self) -> usize {
+        self.parameters.values().map(|parameter| parameter.elem_count()).sum()
+    }
+
+    /// One update: forward, backward, optimizer. Returns the loss before it.
+    ///
+    /// # Errors
+    ///
+    /// An operation failed, or a parameter got no gradient: the optimizer would skip it and say
+    /// nothing.
+    pub fn step(&mut self, number: u64) -> Result<f32> {
+        let size = (ROWS, self.model.config().context);
+        let batch = self.corpus.batch(self.seed, number, size)?;
+
+        let loss = self.forward(number, &batch)?;
+        let gradients = self.backward(&loss)?;
+        self.optimizer.step(&gradients)?;
+        loss.to_scalar()
+    }
+
+    /// The mean cross-entropy over the batch.
+    fn forward(&self, number: u64, batch: &Batch) -> Result<Tensor> {
+        let pass = Pass { step: number, fault: self.fault };
+        let logits = self.model.forward(&pass, &batch.inputs)?;
+        loss::cross_entropy(&logits.flatten_to(1)?, &batch.targets.flatten_all()?)
+    }
+
+    /// The gradients of `loss`, one for every parameter.
+    fn backward(&self, loss: &Tensor) -> Result<GradStore> {
+        let gradients = loss.backward()?;
+        let missing = without_gradient(&self.parameters, &gradients);
+        if !missing.is_empty() {
+            candle_core::bail!("no gradient reached {}", missing.join(", "));
+        }
+        Ok(gradients)
+    }
+}
+
+/// The names of the parameters that `gradients` has nothing for.
+fn without_gradient<'a>(
+    parameters: &'a BTreeMap<String, Var>,
+    gradients: &GradStore,
+) -> Vec<&'a str> {
+    let missing = |parameter: &Var| gradients.get(parameter.as_tensor()).is_none();
+    let parameters = parameters.iter().filter(|(_, parameter)| missing(parameter));
+    parameters.map(|(name, _)| name.as_str()).collect()
+}
+
+/// What `variables` holds, in the order of the names.
+fn named(variables: &VarMap) -> BTreeMap<String, Var> {
+    let variables = variables.data().lock().expect("nobody panics while holding it");
+    variables.iter().map(|(name, variable)| (name.clone(), variable.clone())).collect()
+}
+
+/// Draws the matrices; gains stay one and biases zero. candle's own generator on the CPU cannot
+/// be seeded.
+fn draw_weights(parameters: &BTreeMap<String, Var>, seed: u64) -> Result<()> {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+    for parameter in parameters.values() {
+        let &[rows, columns] = parameter.dims() else { continue };
+        let bound = 1. / (columns as f32).sqrt();
+        let values: Vec<f32> =
+            (0..rows * columns).map(|_| random.random_range(-bound..bound)).collect();
+        parameter.set(&Tensor::from_vec(values, (rows, columns), &Device::Cpu)?)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn losses(steps: u64, seed: u64, fault: Option<Fault<'static>>) -> Vec<f32> {
+        let mut trainer = Trainer::new(seed, fault).unwrap();
+        (1..=steps).map(|number| trainer.step(number).unwrap()).collect()
+    }
+
+    fn loss_of_first_step(trainer: &Trainer) -> Tensor {
+        let size = (ROWS, trainer.model.config().context);
+        trainer.forward(1, &trainer.corpus.batch(1, 1, size).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_parameter_gets_a_gradient_that_is_not_zero() {
+        let trainer = Trainer::new(1, None).unwrap();
+        let gradients = loss_of_first_step(&trainer).backward().unwrap();
+        assert_eq!(trainer.parameters.len(), 2 + 2 * 16 + 2 + 2);
+        for (name, parameter) in &trainer.parameters {
+            let gradient = gradients.get(parameter.as_tensor()).expect(name);
+            assert_eq!(gradient.shape(), parameter.shape(), "{name}");
+            let square = gradient.sqr().unwrap().sum_all().unwrap().to_scalar::<f32>().unwrap();
+            assert!(square > 0., "the gradient of {name} is zero");
+        }
+    }
+
+    #[test]
+    fn a_parameter_outside_the_graph_is_named() {
+        let mut trainer = Trainer::new(1, None).unwrap();
+        let stray = Var::zeros(3, DType::F32, &Device::Cpu).unwrap();
+        trainer.parameters.insert("stray.weight".to_owned(), stray);
+        let error = trainer.step(1).unwrap_err().to_string();
+        assert!(error.contains("no gradient reached stray.weight"), "{error}");
+    }
+
+    #[test]
+    fn the_loss_starts_near_chance_and_falls() {
+        let losses = losses(20, 1, None);
+        let chance = (Corpus::embedded().vocabulary_size() as f32).ln();
+        assert!((losses[0] - chance).abs() < 0.5, "{} against {chance}", losses[0]);
+        assert!(losses[19] < losses[0] - 0.8, "{losses:?}");
+    }
+
+    #[test]
+    fn equal_seeds_give_equal_losses() {
+        assert_eq!(losses(2, 7, None), losses(2, 7, None));
+        assert_ne!(losses(2, 7, None), losses(2, 8, None));
+    }
+
+    #[test]
+    fn a_planted_nan_poisons_the_loss_from_its_step_on() {
+        let fault = Fault { step: 3, layer: crate::BROKEN_LAYER };
+        let losses = losses(5, 1, Some(fault));
+        let finite: Vec<bool> = losses.iter().map(|loss| loss.is_finite()).collect();
+        assert_eq!(finite, [true, true, false, false, false]);
+    }
+}
