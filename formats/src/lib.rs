@@ -1,2 +1,59 @@
-//! formats
+//! What is on disk and on the wire: the `.tmrun` file and the `candle-graph` runtime formats.
+//!
+//! Guarantees:
+//!
+//! - Every number in a `.tmrun` is little-endian; every chunk starts on a 64-byte boundary, and its
+//!   records can be read in place, at any alignment, as a [`&[Record]`](wire::Record).
+//! - Encoding and decoding allocate nothing and need no `std`.
+//! - Decoding any bytes ends in a value or a [`DecodeError`] that names the offset, what was
+//!   expected and what was found. No length is trusted: nothing is sized, sliced or skipped by a
+//!   number that was not first held against the bytes that are there.
+//! - [`Truncated`](DecodeError::Truncated) means that bytes are missing, [`Malformed`] that they
+//!   contradict the format, [`Unsupported`] that a newer version wrote them.
+//! - Unknown record kinds, codes, frame kinds and frame versions survive decoding; a reader can
+//!   skip and count them.
+//! - The byte layout is specified in `docs/FORMAT.md`; a test holds the two together.
+//!
+//! [`Malformed`]: DecodeError::Malformed
+//! [`Unsupported`]: DecodeError::Unsupported
+//!
+//! ```
+//! use tmrun_formats::wire::{Payload, Record, RecordHeader, Scalar};
+//! use tmrun_formats::{Level, NameId, Ticks};
+//!
+//! let loss = Scalar { value: 0.25 };
+//! let header = RecordHeader { ticks: Ticks(1_000), name: NameId(7), ..RecordHeader::of::<Scalar>(Level::PULSE) };
+//! let record = Record::new(header, &loss);
+//!
+//! let bytes: &[u8; 64] = record.as_bytes();
+//! assert_eq!(bytes[8], 7, "the name follows the ticks");
+//! assert_eq!(record.header(), header);
+//! assert_eq!(record.payload::<Scalar>(), Some(loss));
+//! ```
 #![cfg_attr(not(feature = "std"), no_std)]
+
+mod clock;
+mod codes;
+mod error;
+mod gap;
+mod ids;
+#[cfg(feature = "std")]
+pub mod json;
+mod level;
+mod plane;
+#[cfg(feature = "std")]
+pub mod runtime;
+mod time;
+pub mod wire;
+
+pub use clock::{ClockMap, Knot};
+pub use codes::{
+    Category, ClockCode, DType, DeviceCode, EdgeKind, ExecutionStep, GradientState, LevelSource,
+    Phase, SpanKind,
+};
+pub use error::DecodeError;
+pub use gap::{GapClass, GapReason};
+pub use ids::{LaneId, NameId, RunId, SpanId, StorageId, StreamId, TensorId};
+pub use level::Level;
+pub use plane::Planes;
+pub use time::{HostNs, Ticks};

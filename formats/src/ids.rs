@@ -1,0 +1,88 @@
+//! Identities: one type each, so that none can stand for another.
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident($int:ty)) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, serde::Serialize, serde::Deserialize)]
+        #[repr(transparent)]
+        pub struct $name(pub $int);
+
+        impl $name {
+            /// Nothing: no name, no span, no storage.
+            pub const NONE: Self = Self(0);
+
+            /// Whether this is [`NONE`](Self::NONE).
+            pub const fn is_none(self) -> bool {
+                self.0 == 0
+            }
+        }
+    };
+}
+
+id! {
+    /// An entry of the name table: a site's name, a node's address or a session's label. 0 is none.
+    NameId(u32)
+}
+id! {
+    /// A span, counted from 1 within its lane. 0 is none.
+    SpanId(u64)
+}
+id! {
+    /// An opaque tensor identity. 0 is none; with the record's *named* flag the low half is a
+    /// [`NameId`].
+    TensorId(u64)
+}
+id! {
+    /// An opaque storage identity: for candle an address (low 48 bits) and an epoch (high 16; 0
+    /// means that its lifetime was not recorded). 0 is none.
+    StorageId(u64)
+}
+id! {
+    /// An opaque stream identity of a device. 0 is none.
+    StreamId(u64)
+}
+
+/// One producer's ring. Usually one thread has one lane.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+#[repr(transparent)]
+pub struct LaneId(pub u16);
+
+impl LaneId {
+    /// The recorder's own lane, filled by the drain alone.
+    pub const RECORDER: Self = Self(u16::MAX);
+}
+
+/// The identity of one run, drawn at its start; every file of the run carries it.
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    serde::Serialize,
+    serde::Deserialize,
+)]
+pub struct RunId(pub [u8; 16]);
+
+impl core::fmt::Display for RunId {
+    /// 32 lowercase hexadecimal digits.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}

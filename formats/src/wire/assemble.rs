@@ -1,0 +1,176 @@
+//! Assembling a file: the numbers of its chunks, its index and its trailer. It writes nothing
+//! itself: it hands out headers, and is told what was written.
+
+use super::{
+    ChunkHeader, ChunkKind, FileHeader, INDEX_EVERY, IndexEntry, IndexHead, Record, Trailer,
+};
+use crate::{LaneId, SpanId, Ticks};
+
+/// What a file holds so far. One header at a time: ask for it, write it and its payload, then
+/// [`commit`](Self::commit) it; a header whose write failed is forgotten by asking for another.
+pub struct Assembler {
+    offset: u64,
+    number: u64,
+    records: u64,
+    last_index: u64,
+    pending: usize,
+    entries: [IndexEntry; INDEX_EVERY],
+}
+
+/// Where the records of a chunk belong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// The lane.
+    pub lane: LaneId,
+    /// Position of the first record in the lane's stream.
+    pub sequence: u64,
+    /// A recent span id of the lane, in full.
+    pub span: SpanId,
+}
+
+impl Assembler {
+    /// A file whose header has been written, and nothing else.
+    pub const fn new() -> Self {
+        const EMPTY: IndexEntry = IndexEntry {
+            offset: 0,
+            number: 0,
+            first_sequence: 0,
+            least: Ticks(0),
+            greatest: Ticks(0),
+            running_least: Ticks(0),
+            payload_len: 0,
+            records: 0,
+            lane: LaneId(0),
+            kind: ChunkKind(0),
+        };
+        Self {
+            offset: FileHeader::SIZE as u64,
+            number: 0,
+            records: 0,
+            last_index: 0,
+            pending: 0,
+            entries: [EMPTY; INDEX_EVERY],
+        }
+    }
+
+    /// Where the next chunk starts: the length of the file so far.
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// How many records have been written.
+    pub const fn records(&self) -> u64 {
+        self.records
+    }
+
+    /// The header of a chunk of these records: one or two slices of a ring, in sequence.
+    pub fn records_header(&self, place: Place, slices: [&[Record]; 2]) -> ChunkHeader {
+        let mut crc = crc32fast::Hasher::new();
+        let (mut least, mut greatest, mut count) = (Ticks(u64::MAX), Ticks(0), 0);
+        for slice in slices {
+            crc.update(zerocopy::IntoBytes::as_bytes(slice));
+            count += slice.len();
+            for record in slice {
+                let (first, last) = record.edges();
+                least = least.min(first);
+                greatest = greatest.max(last);
+            }
+        }
+        ChunkHeader {
+            kind: ChunkKind::RECORDS,
+            flags: 0,
+            lane: place.lane,
+            number: self.number,
+            payload_len: (count * super::RECORD_SIZE) as u32,
+            records: count as u32,
+            first_sequence: place.sequence,
+            first_span: place.span.0,
+            least,
+            greatest,
+            payload_crc: crc.finalize(),
+        }
+    }
+
+    /// The header of a chunk of metadata frames. The payload's length is a multiple of 64; what
+    /// frames do not fill is zero.
+    pub fn meta_header(&self, payload: &[u8]) -> ChunkHeader {
+        self.plain_header(ChunkKind::META, payload.len(), 0, crc32fast::hash(payload))
+    }
+
+    fn plain_header(&self, kind: ChunkKind, len: usize, entries: usize, crc: u32) -> ChunkHeader {
+        ChunkHeader {
+            kind,
+            flags: 0,
+            lane: LaneId::RECORDER,
+            number: self.number,
+            payload_len: len as u32,
+            records: entries as u32,
+            first_sequence: 0,
+            first_span: 0,
+            least: Ticks(u64::MAX),
+            greatest: Ticks(0),
+            payload_crc: crc,
+        }
+    }
+
+    /// Whether the next chunk has to be an index.
+    pub const fn index_due(&self) -> bool {
+        self.pending == INDEX_EVERY
+    }
+
+    /// The header of an index of all chunks since the last one, and the pieces of its payload. The
+    /// caller writes both and commits the header.
+    pub fn index(&mut self) -> (ChunkHeader, impl Iterator<Item = [u8; 64]> + '_) {
+        let entries = self.entries.get_mut(..self.pending).unwrap_or_default();
+        let head = IndexHead { previous: self.last_index, least: IndexEntry::close(entries) };
+        let count = entries.len();
+        let entries = self.entries.get(..count).unwrap_or_default();
+        let pieces = core::iter::once(head.encode()).chain(entries.iter().map(IndexEntry::encode));
+        let mut crc = crc32fast::Hasher::new();
+        pieces.clone().for_each(|piece| crc.update(&piece));
+        let len = (count + 1) * IndexEntry::SIZE;
+        (self.plain_header(ChunkKind::INDEX, len, count, crc.finalize()), pieces)
+    }
+
+    /// The chunk with this header, the last one asked for, has been written.
+    ///
+    /// # Panics
+    ///
+    /// When a chunk that is not an index is committed while an [index is due](Self::index_due).
+    pub fn commit(&mut self, header: &ChunkHeader) {
+        if header.kind == ChunkKind::INDEX {
+            self.last_index = self.offset;
+            self.pending = 0;
+        }
+        assert!(!self.index_due(), "an index is due before the next chunk");
+        self.entries[self.pending] = IndexEntry::of(header, self.offset);
+        self.pending += 1;
+        if header.kind == ChunkKind::RECORDS {
+            self.records += u64::from(header.records);
+        }
+        self.number += 1;
+        self.offset += (ChunkHeader::SIZE + header.payload_len as usize) as u64;
+    }
+
+    /// The trailer, to be written behind the last chunk (an index, usually).
+    pub const fn trailer(&self) -> Trailer {
+        let Self { number, records, last_index, offset, .. } = *self;
+        Trailer { chunks: number, records, last_index, offset }
+    }
+}
+
+impl Default for Assembler {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl core::fmt::Debug for Assembler {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Assembler")
+            .field("offset", &self.offset)
+            .field("number", &self.number)
+            .field("records", &self.records)
+            .finish_non_exhaustive()
+    }
+}
