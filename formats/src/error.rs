@@ -31,8 +31,8 @@ pub enum DecodeError {
     },
     /// The bytes follow a version or size that this reader does not know.
     #[error(
-        "{what} at offset {offset} is unsupported: this reader knows {expected}, found {found}; \
-         a newer tmrun reads it"
+        "{what} at offset {offset} is unsupported: this reader knows up to {expected}, found \
+         {found}; a newer writer made it: upgrade the tmrun that reads it, not the one that wrote it"
     )]
     Unsupported {
         /// Which property.

@@ -24,7 +24,8 @@ id! {
     NameId(u32)
 }
 id! {
-    /// A span, counted from 1 within its lane. 0 is none.
+    /// A span, counted from 1 within its lane; an id whose low half is 0 is left out, because
+    /// records carry low halves and 0 there is none.
     SpanId(u64)
 }
 id! {

@@ -24,7 +24,7 @@ pub struct Place {
     pub lane: LaneId,
     /// Position of the first record in the lane's stream.
     pub sequence: u64,
-    /// A recent span id of the lane, in full.
+    /// A recent span id of the lane, in full: see [`ChunkHeader::first_span`].
     pub span: SpanId,
 }
 
@@ -64,6 +64,10 @@ impl Assembler {
     }
 
     /// The header of a chunk of these records: one or two slices of a ring, in sequence.
+    ///
+    /// # Panics
+    ///
+    /// When the records are 4 GiB or more.
     pub fn records_header(&self, place: Place, slices: [&[Record]; 2]) -> ChunkHeader {
         let mut crc = crc32fast::Hasher::new();
         let (mut least, mut greatest, mut count) = (Ticks(u64::MAX), Ticks(0), 0);
@@ -81,7 +85,7 @@ impl Assembler {
             flags: 0,
             lane: place.lane,
             number: self.number,
-            payload_len: (count * super::RECORD_SIZE) as u32,
+            payload_len: payload_len(count.saturating_mul(super::RECORD_SIZE)),
             records: count as u32,
             first_sequence: place.sequence,
             first_span: place.span.0,
@@ -93,6 +97,10 @@ impl Assembler {
 
     /// The header of a chunk of metadata frames. The payload's length is a multiple of 64; what
     /// frames do not fill is zero.
+    ///
+    /// # Panics
+    ///
+    /// When the payload is no multiple of 64, or 4 GiB or more: no reader would take the chunk.
     pub fn meta_header(&self, payload: &[u8]) -> ChunkHeader {
         self.plain_header(ChunkKind::META, payload.len(), 0, crc32fast::hash(payload))
     }
@@ -103,7 +111,7 @@ impl Assembler {
             flags: 0,
             lane: LaneId::RECORDER,
             number: self.number,
-            payload_len: len as u32,
+            payload_len: payload_len(len),
             records: entries as u32,
             first_sequence: 0,
             first_span: 0,
@@ -149,7 +157,7 @@ impl Assembler {
             self.records += u64::from(header.records);
         }
         self.number += 1;
-        self.offset += (ChunkHeader::SIZE + header.payload_len as usize) as u64;
+        self.offset += ChunkHeader::SIZE as u64 + u64::from(header.payload_len);
     }
 
     /// The trailer, to be written behind the last chunk (an index, usually).
@@ -157,6 +165,12 @@ impl Assembler {
         let Self { number, records, last_index, offset, .. } = *self;
         Trailer { chunks: number, records, last_index, offset }
     }
+}
+
+/// A payload's length as a header holds it.
+fn payload_len(len: usize) -> u32 {
+    assert!(len.is_multiple_of(ChunkHeader::SIZE), "a payload is a multiple of 64 bytes");
+    u32::try_from(len).expect("a payload is shorter than 4 GiB")
 }
 
 impl Default for Assembler {

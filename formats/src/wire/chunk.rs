@@ -24,7 +24,8 @@ codes! {
 pub struct ChunkHeader {
     /// What the payload is.
     pub kind: ChunkKind,
-    /// Reserved; written as 0.
+    /// Written as 0. A bit that a newer version defines changes how the payload is read: see
+    /// [`is_known`](Self::is_known).
     pub flags: u8,
     /// The lane whose records it holds; 0xFFFF for metadata and index.
     pub lane: LaneId,
@@ -36,8 +37,9 @@ pub struct ChunkHeader {
     pub records: u32,
     /// Position of the first record in its lane's stream, in full.
     pub first_sequence: u64,
-    /// A span id of the lane, in full, that is at most 2^31 away from every span id whose low
-    /// half the records carry: what the low halves are completed from.
+    /// A span id of the lane, in full, near every enclosing span id of which the records carry the
+    /// low half (at most 2^31 after it and less than 2^31 before it): what the low halves are
+    /// completed from, see [`span_of`](Self::span_of).
     pub first_span: u64,
     /// Least tick over all edges of the records.
     pub least: Ticks,
@@ -101,13 +103,14 @@ impl ChunkHeader {
         }
         let kind = ChunkKind(bytes[4]);
         let records = u32::from_le_bytes(get(bytes, 20));
-        if kind == ChunkKind::RECORDS && records != payload_len / super::RECORD_SIZE as u32 {
-            let expected = payload_len / super::RECORD_SIZE as u32;
+        let flags = bytes[5];
+        let expected = payload_len / super::RECORD_SIZE as u32;
+        if kind == ChunkKind::RECORDS && flags == 0 && records != expected {
             return malformed("record count of the payload", 20, expected, records);
         }
         Ok(Self {
             kind,
-            flags: bytes[5],
+            flags,
             lane: LaneId(u16::from_le_bytes(get(bytes, 6))),
             number: u64::from_le_bytes(get(bytes, 8)),
             payload_len,
@@ -120,15 +123,28 @@ impl ChunkHeader {
         })
     }
 
-    /// The full span id whose low half a record of this chunk carries; 0 stays none.
+    /// Whether this version knows how to read the payload. A reader skips and counts a chunk of
+    /// an unknown kind or with an unknown flag.
+    pub const fn is_known(&self) -> bool {
+        self.flags == 0 && self.kind.name().is_some()
+    }
+
+    /// The full id of the enclosing span whose low half a record of this chunk carries: the id
+    /// nearest to `first_span` that ends in it, never below 0 or above 2^64. 0 stays none, which is
+    /// why no span's id has 0 for its low half. (A Span record's own id is in its payload.)
     #[inline]
     pub const fn span_of(&self, low: u32) -> crate::SpanId {
+        const TURN: u64 = 1 << 32;
         if low == 0 {
             return crate::SpanId::NONE;
         }
-        // The nearest id to `first_span` with that low half: a signed 32-bit step from it.
         let step = low.wrapping_sub(self.first_span as u32) as i32;
-        crate::SpanId(self.first_span.wrapping_add_signed(step as i64))
+        let id = self.first_span.wrapping_add_signed(step as i64);
+        crate::SpanId(match self.first_span.checked_add_signed(step as i64) {
+            Some(_) => id,
+            None if step < 0 => id.wrapping_add(TURN),
+            None => id.wrapping_sub(TURN),
+        })
     }
 }
 

@@ -43,8 +43,9 @@ impl FileHeader {
     ///
     /// # Errors
     ///
-    /// Truncated below 64 bytes; malformed when magic or CRC do not hold; unsupported when version
-    /// or record size are not the ones known here.
+    /// Truncated below 64 bytes; malformed when magic or CRC do not hold, or version or record size
+    /// are smaller than any that was ever written; unsupported when they are greater than the ones
+    /// known here. (Magic, version, record size and CRC keep their places in every version.)
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {
             let (expected, found) = (Self::SIZE as u64, bytes.len() as u64);
@@ -58,21 +59,20 @@ impl FileHeader {
             return malformed("file magic", 0, u64::from_le_bytes(FILE_MAGIC), magic);
         }
         let stored = u32::from_le_bytes(get(bytes, 60));
-        let version = u16::from_le_bytes(get(bytes, 8));
         let computed = crc_of(bytes);
         if computed != stored {
             return malformed("CRC of the file header", 60, computed.into(), stored.into());
         }
-        let unsupported = |what, offset, expected: u16, found: u16| {
+        let known = [("file version", 8, VERSION), ("record size", 10, super::RECORD_SIZE as u16)];
+        for (what, offset, expected) in known {
+            let found = u16::from_le_bytes(get(bytes, offset));
+            let (newer, offset) = (found > expected, offset as u64);
             let (expected, found) = (expected.into(), found.into());
-            Err(DecodeError::Unsupported { what, offset, expected, found })
-        };
-        if version != VERSION {
-            return unsupported("file version", 8, VERSION, version);
-        }
-        let record_size = u16::from_le_bytes(get(bytes, 10));
-        if usize::from(record_size) != super::RECORD_SIZE {
-            return unsupported("record size", 10, super::RECORD_SIZE as u16, record_size);
+            if newer {
+                return Err(DecodeError::Unsupported { what, offset, expected, found });
+            } else if found != expected {
+                return malformed(what, offset, expected, found);
+            }
         }
         Ok(Self {
             run: RunId(get(bytes, 16)),

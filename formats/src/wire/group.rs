@@ -5,8 +5,9 @@ use super::Record;
 /// The most records that one group holds.
 pub const GROUP_MAX: usize = 16;
 
-/// The groups of a run of records: a head and the continuations behind it. A continuation without
-/// a head (at a damaged edge) makes a group of its own, which no kind of head begins.
+/// The groups of a run of records: a head and the continuations behind it, together at most
+/// [`GROUP_MAX`]. Continuations without a head (at a damaged edge, or beyond the most that a group
+/// holds) make groups of their own, whose first record [continues](Record::continues).
 pub fn groups(records: &[Record]) -> Groups<'_> {
     Groups { rest: records }
 }
@@ -23,7 +24,8 @@ impl<'a> Iterator for Groups<'a> {
     #[inline]
     fn next(&mut self) -> Option<&'a [Record]> {
         let (_, behind) = self.rest.split_first()?;
-        let continued = behind.iter().take_while(|record| record.continues()).count();
+        let continued =
+            behind.iter().take(GROUP_MAX - 1).take_while(|record| record.continues()).count();
         let (group, rest) = self.rest.split_at_checked(continued + 1)?;
         self.rest = rest;
         Some(group)

@@ -1,13 +1,14 @@
 //! Index chunks and the trailer: opening a large file without reading all of it.
 //!
 //! An index chunk's payload is one [`IndexHead`] and one [`IndexEntry`] for every chunk since the
-//! index before it, that index included. The trailer is the file's last 64 bytes. Neither is
-//! needed to read a file: after a crash a reader walks the chunk headers instead.
+//! index before it, that index included and itself not. The trailer is the file's last 64 bytes.
+//! Neither is needed to read a file: after a crash a reader walks the chunk headers instead.
 
+use super::FileHeader;
 use super::chunk::{ChunkHeader, ChunkKind, crc_of, get};
 use crate::{DecodeError, LaneId, Ticks};
 
-/// An index is written after this many chunks.
+/// An index is written as soon as there are this many chunks for it to list.
 pub const INDEX_EVERY: usize = 1024;
 /// The first eight bytes of the trailer.
 pub const TRAILER_MAGIC: [u8; 8] = *b"tmrunEND";
@@ -61,24 +62,47 @@ impl IndexHead {
 
     /// The head and the entries of an index's payload, which starts at `offset` in the file.
     ///
+    /// Following [`previous`](Self::previous) ends, and no chunk is listed twice: what is decoded
+    /// lies before the index, and the entries are in file order and do not overlap.
+    ///
     /// # Errors
     ///
-    /// Truncated when the payload is not a head and whole entries.
+    /// Malformed when the payload is not a head and whole entries, or points elsewhere than back.
     pub fn decode(
         payload: &[u8],
         offset: u64,
     ) -> Result<(Self, impl Iterator<Item = IndexEntry> + Clone), DecodeError> {
+        let malformed = |what, at, expected, found| {
+            let offset = super::offset_add(offset, at);
+            Err(DecodeError::Malformed { what, offset, expected, found })
+        };
         let (pieces, rest) = payload.as_chunks::<{ IndexEntry::SIZE }>();
         let Some((head, entries)) = pieces.split_first().filter(|_| rest.is_empty()) else {
             let found = payload.len() as u64;
-            let expected = found.next_multiple_of(Self::SIZE as u64).max(Self::SIZE as u64);
-            return Err(DecodeError::Truncated { what: "index", offset, expected, found });
+            let expected = (found / Self::SIZE as u64).max(1).saturating_mul(Self::SIZE as u64);
+            return malformed("length of an index, a multiple of 64", 0, expected, found);
         };
         let head = Self {
             previous: u64::from_le_bytes(get(head, 0)),
             least: Ticks(u64::from_le_bytes(get(head, 8))),
         };
-        Ok((head, entries.iter().map(IndexEntry::decode)))
+        let own = offset.saturating_sub(ChunkHeader::SIZE as u64);
+        if head.previous != 0 && head.previous >= own {
+            return malformed("offset of the previous index", 0, own, head.previous);
+        }
+        let entries = entries.iter().map(IndexEntry::decode);
+        let mut free = FileHeader::SIZE as u64;
+        for (i, entry) in entries.clone().enumerate() {
+            let at = Self::SIZE.saturating_add(i.saturating_mul(IndexEntry::SIZE));
+            if entry.offset < free {
+                return malformed("offset of an index entry", at, free, entry.offset);
+            }
+            free = entry.end();
+            if free > own {
+                return malformed("end of an index entry", at, own, free);
+            }
+        }
+        Ok((head, entries))
     }
 }
 
@@ -101,6 +125,11 @@ impl IndexEntry {
             lane: header.lane,
             kind: header.kind,
         }
+    }
+
+    /// Where the chunk ends in the file.
+    pub const fn end(&self) -> u64 {
+        super::offset_add(self.offset, ChunkHeader::SIZE).saturating_add(self.payload_len as u64)
     }
 
     /// Fills in the running least of all entries of one index and returns the least over all.
@@ -188,7 +217,8 @@ impl Trailer {
     ///
     /// # Errors
     ///
-    /// Truncated below 64 bytes; malformed when magic, CRC or its own offset do not hold.
+    /// Truncated below 64 bytes; malformed when magic, CRC or its own offset do not hold, or the
+    /// last index does not lie before it.
     pub fn decode(bytes: &[u8], offset: u64) -> Result<Self, DecodeError> {
         let Some(bytes) = bytes.first_chunk::<{ Self::SIZE }>() else {
             let (expected, found) = (Self::SIZE as u64, bytes.len() as u64);
@@ -208,6 +238,9 @@ impl Trailer {
         }
         if word(32) != offset {
             return malformed("offset of the trailer", 32, offset, word(32));
+        }
+        if word(24) >= offset.max(1) {
+            return malformed("offset of the last index, before the trailer", 24, offset, word(24));
         }
         Ok(Self { chunks: word(8), records: word(16), last_index: word(24), offset })
     }

@@ -51,7 +51,8 @@ macro_rules! payloads {
 }
 
 payloads! {
-    /// A host interval. The header has its start, name and the low half of its id.
+    /// A host interval. The header has its start, name and the low half of its own id, see
+    /// [`Span::id`].
     Span: Span {
         /// Its end.
         end: Ticks = 0,
@@ -127,9 +128,9 @@ payloads! {
         dims: [u32; 5] = 20,
     }
 
-    /// Dimensions of the record before it.
+    /// Dimensions of the group's head, five a record.
     Shape: Shape {
-        /// The dimensions; the flags say how many count.
+        /// The dimensions; the flags say how many count, see [`Shape::used`].
         dims: [u64; 5] = 0,
     }
 
@@ -327,5 +328,21 @@ payloads! {
         after: Ticks = 16,
         /// The clock.
         clock: ClockCode = 24,
+    }
+}
+
+impl Span {
+    /// Its own id in full, from the record header's `span`.
+    #[inline(always)]
+    pub const fn id(&self, low: u32) -> SpanId {
+        SpanId((self.own_high as u64) << 32 | low as u64)
+    }
+}
+
+impl Shape {
+    /// The dimensions that count, as the record's flags say; at most all five.
+    pub fn used(&self, flags: u16) -> &[u64] {
+        let count = usize::from(flags & super::flags::SHAPE_DIMS);
+        self.dims.get(..count).unwrap_or(&self.dims)
     }
 }

@@ -128,13 +128,17 @@ impl Record {
         (self.header().kind == P::KIND as u8).then(|| P::from_words(&payload))
     }
 
-    /// The first and the last moment that it speaks of on the recording clock. (Device times are
-    /// on another clock and do not count.)
+    /// The first and the last moment that it speaks of on the recording clock: of the header's
+    /// ticks and every tick in the payload. (Device times are on another clock and do not count.)
     #[inline(always)]
     pub fn edges(&self) -> (Ticks, Ticks) {
-        let (ticks, word) = (Ticks(self.0[0].get()), Ticks(self.0[3].get()));
+        let [ticks, _, _, a, b, c, d, _] = self.words().map(Ticks);
+        let both = |x: Ticks, y: Ticks| (ticks.min(x).min(y), ticks.max(x).max(y));
         match self.kind() {
-            Some(Kind::Span | Kind::Op) => (ticks.min(word), ticks.max(word)),
+            Some(Kind::Span | Kind::Op) => both(a, a),
+            Some(Kind::Gap | Kind::Level) => both(a, b),
+            Some(Kind::ClockSync) => both(b, c),
+            Some(Kind::DeviceInterval) => both(d, d),
             _ => (ticks, ticks),
         }
     }

@@ -1,6 +1,8 @@
 //! Walking a file chunk by chunk, past any damage.
 
-use super::{CHUNK_MAGIC, ChunkHeader, FileHeader, Record, TRAILER_MAGIC, Trailer};
+use super::{
+    CHUNK_MAGIC, ChunkHeader, ChunkKind, FileHeader, Frames, Record, TRAILER_MAGIC, Trailer,
+};
 use crate::DecodeError;
 
 /// A chunk in place: its header held, its payload not yet held against its CRC.
@@ -38,9 +40,18 @@ impl<'a> Chunk<'a> {
     /// The payload as records. Only a records chunk has any.
     pub fn records(&self) -> &'a [Record] {
         match self.header.kind {
-            super::ChunkKind::RECORDS => Record::slice(self.payload).0,
+            ChunkKind::RECORDS if self.header.is_known() => Record::slice(self.payload).0,
             _ => &[],
         }
+    }
+
+    /// The payload as metadata frames. Only a metadata chunk has any.
+    pub fn frames(&self) -> Frames<'a> {
+        let payload = match self.header.kind {
+            ChunkKind::META if self.header.is_known() => self.payload,
+            _ => &[],
+        };
+        Frames::new(payload, self.payload_offset())
     }
 }
 
@@ -53,6 +64,9 @@ pub struct Damage {
     pub len: u64,
     /// What was wrong at its start.
     pub error: DecodeError,
+    /// The valid header at its start, when what is wrong is that the file ends within its payload:
+    /// it says which records are lost.
+    pub header: Option<ChunkHeader>,
 }
 
 /// What a walk finds next.
@@ -67,7 +81,8 @@ pub enum Walked<'a> {
 }
 
 /// Walks the chunks behind the file header, in file order. After damage it goes on at the next
-/// bytes that are a valid chunk header or trailer, and reports the hole. It reads each byte a
+/// bytes that are a valid chunk header or trailer, and reports the hole; a header whose payload the
+/// file ends in is a hole of its own, which may be followed by chunks again. It reads each byte a
 /// bounded number of times, and it always ends.
 #[derive(Debug, Clone)]
 pub struct Chunks<'a> {
@@ -86,35 +101,64 @@ impl<'a> Chunks<'a> {
         Self { file, at: usize::try_from(offset).unwrap_or(usize::MAX) }
     }
 
-    fn chunk_at(&self, at: usize) -> Result<Chunk<'a>, DecodeError> {
-        let bytes = self.file.get(at..).unwrap_or_default();
+    fn bytes_at(&self, at: usize) -> &'a [u8] {
+        self.file.get(at..).unwrap_or_default()
+    }
+
+    /// What lies at `at`. The length of damage is not known yet.
+    fn look(&self, at: usize) -> Walked<'a> {
         let offset = at as u64;
-        let header = ChunkHeader::decode(bytes, offset)?;
-        let payload = bytes.get(ChunkHeader::SIZE..).unwrap_or_default();
-        match payload.get(..header.payload_len as usize) {
-            Some(payload) => Ok(Chunk { offset, header, payload }),
-            None => Err(DecodeError::Truncated {
-                what: "payload",
-                offset: super::offset_add(offset, ChunkHeader::SIZE),
-                expected: header.payload_len.into(),
-                found: payload.len() as u64,
-            }),
+        let damage = |error| Walked::Damage(Damage { offset, len: 0, error, header: None });
+        match self.trailer_at(at) {
+            Some(Ok(trailer)) => return Walked::Trailer(trailer),
+            Some(Err(error)) => return damage(error),
+            None => {}
         }
+        let header = match ChunkHeader::decode(self.bytes_at(at), offset) {
+            Ok(header) => header,
+            Err(error) => return damage(error),
+        };
+        let rest = self.bytes_at(at.saturating_add(ChunkHeader::SIZE));
+        if let Some(payload) = rest.get(..header.payload_len as usize) {
+            return Walked::Chunk(Chunk { offset, header, payload });
+        }
+        let error = DecodeError::Truncated {
+            what: "payload",
+            offset: super::offset_add(offset, ChunkHeader::SIZE),
+            expected: header.payload_len.into(),
+            found: rest.len() as u64,
+        };
+        Walked::Damage(Damage { offset, len: 0, error, header: Some(header) })
     }
 
-    fn trailer_at(&self, at: usize) -> Option<Trailer> {
-        let bytes = self.file.get(at..)?;
-        (bytes.len() == Trailer::SIZE).then(|| Trailer::decode(bytes, at as u64).ok()).flatten()
+    /// The trailer, where its magic is. It is one only at the very end of the file.
+    fn trailer_at(&self, at: usize) -> Option<Result<Trailer, DecodeError>> {
+        let bytes = self.bytes_at(at);
+        bytes.starts_with(&TRAILER_MAGIC).then(|| {
+            let trailer = Trailer::decode(bytes, at as u64)?;
+            let (expected, found) = (Trailer::SIZE as u64, bytes.len() as u64);
+            if found == expected {
+                return Ok(trailer);
+            }
+            let (what, offset) = ("length of the file from the trailer on", at as u64);
+            Err(DecodeError::Malformed { what, offset, expected, found })
+        })
     }
 
-    /// The next offset from `from` on at which a chunk or the trailer begins, else the end.
+    /// The next offset from `from` on at which a valid chunk header or the trailer lies, else the
+    /// end. A header is looked at only behind a magic, which cannot overlap another: that is at
+    /// most 64 bytes read for every four.
     fn resynchronise(&self, from: usize) -> usize {
-        let rest = self.file.get(from..).unwrap_or_default();
-        rest.windows(CHUNK_MAGIC.len())
+        let begins = |at| {
+            ChunkHeader::decode(self.bytes_at(at), at as u64).is_ok()
+                || matches!(self.trailer_at(at), Some(Ok(_)))
+        };
+        self.bytes_at(from)
+            .windows(CHUNK_MAGIC.len())
             .enumerate()
             .filter(|(_, bytes)| *bytes == CHUNK_MAGIC || TRAILER_MAGIC.starts_with(bytes))
             .map(|(i, _)| from.saturating_add(i))
-            .find(|&at| self.chunk_at(at).is_ok() || self.trailer_at(at).is_some())
+            .find(|&at| begins(at))
             .unwrap_or(self.file.len())
     }
 }
@@ -127,20 +171,18 @@ impl<'a> Iterator for Chunks<'a> {
         if at >= self.file.len() {
             return None;
         }
-        if let Some(trailer) = self.trailer_at(at) {
-            self.at = self.file.len();
-            return Some(Walked::Trailer(trailer));
-        }
-        match self.chunk_at(at) {
-            Ok(chunk) => {
-                self.at = at + ChunkHeader::SIZE + chunk.payload.len();
-                Some(Walked::Chunk(chunk))
+        let mut walked = self.look(at);
+        self.at = match &mut walked {
+            Walked::Trailer(_) => self.file.len(),
+            Walked::Chunk(chunk) => {
+                at.saturating_add(ChunkHeader::SIZE).saturating_add(chunk.payload.len())
             }
-            Err(error) => {
-                self.at = self.resynchronise(at.saturating_add(1));
-                let (offset, len) = (at as u64, self.at.saturating_sub(at) as u64);
-                Some(Walked::Damage(Damage { offset, len, error }))
+            Walked::Damage(damage) => {
+                let end = self.resynchronise(at.saturating_add(1));
+                damage.len = end.saturating_sub(at) as u64;
+                end
             }
-        }
+        };
+        Some(walked)
     }
 }

@@ -22,7 +22,7 @@ impl Frame<'_> {
     ///
     /// # Errors
     ///
-    /// When `out` is too small; what it then holds is undefined.
+    /// When `out` is too small; what it then holds is unspecified.
     pub fn encode(&self, out: &mut [u8]) -> Result<usize, EncodeError> {
         let (kind, version) = self.kind();
         let error = EncodeError { kind, space: out.len() };
@@ -134,11 +134,12 @@ impl<'a> Iterator for Frames<'a> {
         }
         let Some((body, rest)) = behind.split_at_checked(length) else {
             self.rest = &[];
-            return Some(Err(DecodeError::Truncated {
-                what: "body of a metadata frame",
-                offset: offset_add(offset, HEAD),
-                expected: length as u64,
-                found: behind.len() as u64,
+            // The payload is whole, so nothing is to be waited for: the length is wrong.
+            return Some(Err(DecodeError::Malformed {
+                what: "length of a metadata frame, within its payload",
+                offset: offset_add(offset, HEAD / 2),
+                expected: behind.len() as u64,
+                found: length as u64,
             }));
         };
         self.rest = rest;
