@@ -1,1 +1,3 @@
 //! Reads `.tmrun` recordings.
+
+pub mod audit;

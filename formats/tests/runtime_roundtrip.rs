@@ -15,8 +15,23 @@ use tmrun_formats::runtime::{
 /// Any text, with the characters that break writers made likely.
 fn text() -> impl Strategy<Value = String> {
     let nasty = prop::sample::select(vec![
-        "\u{2028}", "\u{2029}", "\u{feff}", "\0", "\u{1f}", "\u{7f}", "\"", "\\", "\\u0000", "\n", "\r\n",
-        "</script>", "é", "𝄞", "\u{202e}", " at line 3", "",
+        "\u{2028}",
+        "\u{2029}",
+        "\u{feff}",
+        "\0",
+        "\u{1f}",
+        "\u{7f}",
+        "\"",
+        "\\",
+        "\\u0000",
+        "\n",
+        "\r\n",
+        "</script>",
+        "é",
+        "𝄞",
+        "\u{202e}",
+        " at line 3",
+        "",
     ]);
     vec(prop_oneof![any::<String>(), nasty.prop_map(str::to_owned)], 0..4)
         .prop_map(|parts| parts.concat())

@@ -75,7 +75,11 @@ fn a_broken_pretty_document_is_not_reported_as_a_broken_stream() {
     let text = "{\n \"schema\": \"candle-graph/runtime/1\",\n \"run\": {\n";
     assert!(matches!(
         read(text.as_bytes()),
-        Err(ReadError::Json { fault: JsonFault::Truncated, place: Place::Text { line: 3, .. }, .. })
+        Err(ReadError::Json {
+            fault: JsonFault::Truncated,
+            place: Place::Text { line: 3, .. },
+            ..
+        })
     ));
 }
 

@@ -98,7 +98,9 @@ fn r5_an_empty_trace_is_a_document_in_either_form() {
 fn r10_unknown_fields_are_skipped_and_unknown_kinds_are_not() {
     let mut text = document().to_json().expect("valid");
     text.truncate(text.len() - 2);
-    text.extend_from_slice(b",\"gaps\":[{\"class\":\"lost\",\"reason\":\"torn\",\"new\":1}],\"x\":{}}");
+    text.extend_from_slice(
+        b",\"gaps\":[{\"class\":\"lost\",\"reason\":\"torn\",\"new\":1}],\"x\":{}}",
+    );
     assert_eq!(read(&text).expect("ours").gaps.len(), 1);
     assert!(their_verdict(&text).is_ok());
 

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use tmrun_formats::runtime::{
     DocumentEncoder, EdgeTiming, GradientFact, GradientState, OperationObservation, OperationRef,
     Refusal, RunMetadata, RuntimeGap, RuntimeTraceWriter, SCHEMA_V1, SCHEMA_V3, SCHEMAS, Section,
-    TensorObservation, TensorRef, ValueObservation, ValueRef, WriteError, encode, parse_jsonl, read,
+    TensorObservation, TensorRef, ValueObservation, ValueRef, WriteError, encode, parse_jsonl,
+    read,
 };
 
 fn value(id: &str, min: f64) -> ValueObservation {
@@ -48,7 +49,8 @@ impl Write for &mut Sink {
 #[test]
 fn a_refused_record_leaves_no_byte_behind() {
     let mut sink = Sink::default();
-    let mut trace = RuntimeTraceWriter::new_with_schema(&mut sink, SCHEMA_V3, run()).expect("schema");
+    let mut trace =
+        RuntimeTraceWriter::new_with_schema(&mut sink, SCHEMA_V3, run()).expect("schema");
     trace.value(value("v1", 0.0)).expect("valid");
     let refused = [
         trace.value(value("", 0.0)),
@@ -106,7 +108,8 @@ fn a_stream_without_records_finishes_as_a_document_every_reader_takes() {
 
 #[test]
 fn our_stream_of_every_kind_reads_the_same_in_the_neighbour() {
-    let mut trace = RuntimeTraceWriter::new_with_schema(Vec::new(), SCHEMA_V3, run()).expect("schema");
+    let mut trace =
+        RuntimeTraceWriter::new_with_schema(Vec::new(), SCHEMA_V3, run()).expect("schema");
     let tensor = TensorObservation {
         event_id: "t".into(),
         shape: vec![2, 3],

@@ -7,7 +7,9 @@ use super::{
     Dim, EdgeTimingRef, GradientRef, GradientState, OperationRef, Refusal, RunMetadata, RuntimeGap,
     Section, TensorRef, ValueRef, validate,
 };
-use crate::json::{self, Object, key, push_bool, push_f64, push_str, push_strings, push_u64};
+use crate::json::{
+    self, Object, key, push_bool, push_f64, push_str, push_strings, push_u64, push_unquoted,
+};
 
 /// A record that can stand in a trace.
 pub trait Record {
@@ -85,18 +87,18 @@ impl<D: Dim> Record for TensorRef<'_, D> {
 
     #[inline]
     fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("static_id"), self.static_id);
-        text(out, key!("source"), self.source);
+        text(out, key!("static_id", string), self.static_id);
+        text(out, key!("source", string), self.source);
         number(out, key!("step"), self.step);
         out.extend_from_slice(key!("shape"));
         json::push_array(out, self.shape, |out, dim| push_u64(out, dim.dim()));
-        text(out, key!("dtype"), Some(self.dtype));
-        text(out, key!("device"), Some(self.device));
+        text(out, key!("dtype", string), Some(self.dtype));
+        text(out, key!("device", string), Some(self.device));
         out.extend_from_slice(key!("contiguous"));
         push_bool(out, self.contiguous);
         out.extend_from_slice(key!("requires_grad"));
         push_bool(out, self.requires_grad);
-        text(out, key!("storage_id"), self.storage_id);
+        text(out, key!("storage_id", string), self.storage_id);
         Ok(())
     }
 }
@@ -110,12 +112,12 @@ impl<S: AsRef<str>> Record for OperationRef<'_, S> {
 
     #[inline]
     fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("op"), Some(self.op));
-        text(out, key!("static_id"), self.static_id);
-        text(out, key!("source"), self.source);
+        text(out, key!("op", string), Some(self.op));
+        text(out, key!("static_id", string), self.static_id);
+        text(out, key!("source", string), self.source);
         out.extend_from_slice(key!("inputs"));
         push_strings(out, self.inputs);
-        text(out, key!("output"), self.output);
+        text(out, key!("output", string), self.output);
         number(out, key!("step"), self.step);
         number(out, key!("duration_ns"), self.duration_ns);
         Ok(())
@@ -136,10 +138,9 @@ impl Record for GradientRef<'_> {
 
     #[inline]
     fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("root"), Some(self.root));
-        text(out, key!("key"), Some(self.key));
-        out.extend_from_slice(key!("state"));
-        push_str(out, self.state.name());
+        text(out, key!("root", string), Some(self.root));
+        text(out, key!("key", string), Some(self.key));
+        text(out, key!("state", string), Some(self.state.name()));
         number(out, key!("step"), self.step);
         // The norm of a non-finite gradient says nothing that its state does not.
         match self.norm {
@@ -160,8 +161,8 @@ impl Record for ValueRef<'_> {
 
     #[inline]
     fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("static_id"), self.static_id);
-        text(out, key!("source"), self.source);
+        text(out, key!("static_id", string), self.static_id);
+        text(out, key!("source", string), self.source);
         number(out, key!("step"), self.step);
         float(out, key!("min"), self.min, self.event_id, "min")?;
         float(out, key!("max"), self.max, self.event_id, "max")?;
@@ -181,8 +182,8 @@ impl Record for EdgeTimingRef<'_> {
 
     #[inline]
     fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("from_static_id"), Some(self.from_static_id));
-        text(out, key!("to_static_id"), Some(self.to_static_id));
+        text(out, key!("from_static_id", string), Some(self.from_static_id));
+        text(out, key!("to_static_id", string), Some(self.to_static_id));
         number(out, key!("duration_ns"), Some(self.duration_ns));
         number(out, key!("step"), self.step);
         Ok(())
@@ -193,7 +194,8 @@ impl Record for EdgeTimingRef<'_> {
 fn text(out: &mut Vec<u8>, key: &[u8], value: Option<&str>) {
     if let Some(value) = value {
         out.extend_from_slice(key);
-        push_str(out, value);
+        push_unquoted(out, value);
+        out.push(b'"');
     }
 }
 

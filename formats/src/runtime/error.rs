@@ -72,7 +72,9 @@ pub enum ReadError {
     #[error("the trace is empty: expected a JSON document or JSONL records")]
     Empty,
     /// The bytes are not text.
-    #[error("byte {offset}: expected UTF-8, found an invalid sequence; runtime JSON is text, is this a .tmrun file?")]
+    #[error(
+        "byte {offset}: expected UTF-8, found an invalid sequence; runtime JSON is text, is this a .tmrun file?"
+    )]
     NotUtf8 {
         /// The first byte that does not fit.
         offset: usize,
@@ -111,7 +113,9 @@ pub enum ReadError {
         found: &'static str,
     },
     /// A JSONL line without `kind`.
-    #[error("line {line}: expected a string `kind`, found none; is this one document rather than JSONL?")]
+    #[error(
+        "line {line}: expected a string `kind`, found none; is this one document rather than JSONL?"
+    )]
     NoKind {
         /// The line.
         line: usize,
@@ -146,7 +150,9 @@ pub enum ReadError {
         found: String,
     },
     /// Two records with one id.
-    #[error("{place}: event_id {id:?} was already used at {first}; ids are unique over all collections")]
+    #[error(
+        "{place}: event_id {id:?} was already used at {first}; ids are unique over all collections"
+    )]
     DuplicateId {
         /// The second record.
         place: Place,
@@ -238,7 +244,9 @@ pub enum WriteError {
     #[error("the trace could not be written")]
     Io(#[from] io::Error),
     /// The sink failed before, perhaps in the middle of a line.
-    #[error("an earlier write failed, and the trace may end inside a line: nothing more is written")]
+    #[error(
+        "an earlier write failed, and the trace may end inside a line: nothing more is written"
+    )]
     Broken,
 }
 

@@ -68,7 +68,11 @@ pub fn parse_json(text: &str) -> Result<RuntimeDocument, ReadError> {
 fn single_line_error(line: &str, error: ReadError) -> ReadError {
     match serde_json::from_str(line) {
         Ok(Outline { kind: Some(kind), has_run: false, .. }) => {
-            if kind == "meta" { ReadError::LoneMeta } else { ReadError::NoMeta }
+            if kind == "meta" {
+                ReadError::LoneMeta
+            } else {
+                ReadError::NoMeta
+            }
         }
         Ok(Outline { has_schema: false, .. }) => ReadError::DocumentWithout { key: "schema" },
         Ok(Outline { has_run: false, .. }) => ReadError::DocumentWithout { key: "run" },

@@ -73,9 +73,10 @@ struct Ids<'a, P> {
 
 impl<'a, P: Fn(Section, usize) -> Place> Ids<'a, P> {
     fn admit<R: Record>(&mut self, id: &'a str, record: &R, index: usize) -> Result<(), ReadError> {
-        record
-            .check()
-            .map_err(|refusal| ReadError::Refused { place: (self.place)(R::SECTION, index), refusal })?;
+        record.check().map_err(|refusal| ReadError::Refused {
+            place: (self.place)(R::SECTION, index),
+            refusal,
+        })?;
         match self.seen.insert(id, (R::SECTION, index)) {
             None => Ok(()),
             Some((section, first)) => Err(ReadError::DuplicateId {

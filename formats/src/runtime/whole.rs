@@ -153,8 +153,7 @@ impl RuntimeDocument {
     /// As [`to_json`](RuntimeDocument::to_json).
     pub fn to_jsonl(&self) -> Result<Vec<u8>, WriteError> {
         let (run, gaps) = (self.run.clone(), self.gaps.clone());
-        let mut writer =
-            RuntimeTraceWriter::new_with_gaps(Vec::new(), &self.schema, run, gaps)?;
+        let mut writer = RuntimeTraceWriter::new_with_gaps(Vec::new(), &self.schema, run, gaps)?;
         self.each(&mut writer)?;
         writer.finish()
     }

@@ -5,8 +5,8 @@ use super::error::WriteError;
 use super::whole::DocumentEncoder;
 use super::{
     EdgeTimingObservation, EdgeTimingRef, GradientFact, GradientRef, OperationObservation,
-    OperationRef, RunMetadata, RuntimeGap, SCHEMA, TensorObservation,
-    TensorRef, ValueObservation, ValueRef, is_known_schema,
+    OperationRef, RunMetadata, RuntimeGap, SCHEMA, TensorObservation, TensorRef, ValueObservation,
+    ValueRef, is_known_schema,
 };
 use std::borrow::Borrow;
 use std::collections::HashSet;
@@ -166,6 +166,9 @@ impl<W: Write> RuntimeTraceWriter<W> {
     /// # Errors
     /// [`WriteError::Io`] or [`WriteError::Broken`].
     pub fn finish(mut self) -> Result<W, WriteError> {
+        if self.broken {
+            return Err(WriteError::Broken);
+        }
         if let Some(head) = self.pending.take() {
             self.buffer.clear();
             DocumentEncoder::begin(&mut self.buffer, &head.schema, &head.run)?

@@ -1,0 +1,129 @@
+//! The report for people: one line a finding, the worst first.
+
+use super::report::{AuditReport, ParamIdentity};
+use std::fmt;
+
+impl fmt::Display for ParamIdentity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", Shown(&self.root), Shown(&self.key))
+    }
+}
+
+/// Text out of a file, fit for a terminal: control characters cannot act on it.
+struct Shown<'a>(&'a str);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        for character in self.0.chars() {
+            let acts = character.is_control()
+                || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+            if acts {
+                write!(f, "{}", character.escape_default())?;
+            } else {
+                f.write_char(character)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A list, cut short: JSON has all of it.
+struct List<'a>(&'a [String]);
+
+impl fmt::Display for List<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 6;
+        for (index, item) in self.0.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{}", if index == 0 { "" } else { ", " }, Shown(item))?;
+        }
+        match self.0.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+/// ` since step 3`, or nothing where no step is known.
+struct Since(Option<u64>);
+
+impl fmt::Display for Since {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |step| write!(f, " since step {step}"))
+    }
+}
+
+impl fmt::Display for AuditReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for it in &self.identity_mismatches {
+            let (expected, observed) = (Shown(&it.expected), Shown(&it.observed));
+            writeln!(f, "identity: {} should be {expected}, the trace has {observed}", it.field)?;
+        }
+        for it in &self.tensor_conflicts {
+            let (id, kind) = (Shown(&it.static_id), it.kind.name());
+            writeln!(f, "conflict: tensor {id}: {kind} is {} (unknown)", List(&it.values))?;
+        }
+        for it in &self.gradient_conflicts {
+            let (states, events) = (List(&it.states), List(&it.event_ids));
+            writeln!(f, "conflict: gradient {}: {states} in {events} (unknown)", it.identity)?;
+        }
+        for it in &self.extra.same_step_gradient_conflicts {
+            let (states, events) = (List(&it.states), List(&it.event_ids));
+            writeln!(
+                f,
+                "conflict: gradient {} at step {}: {states} in {events} (unknown)",
+                it.identity, it.step
+            )?;
+        }
+        for it in &self.extra.ever_non_finite {
+            let latest = self.non_finite_gradients.binary_search(&it.identity).is_ok();
+            let then = if latest { "" } else { "; not so, or not settled, at the end" };
+            writeln!(f, "non-finite: gradient {}{}{then}", it.identity, Since(it.first_step))?;
+        }
+        for it in &self.extra.non_finite_values {
+            let (place, since) = (Shown(&it.place), Since(it.first_step));
+            writeln!(f, "non-finite: {} elements at {place}{since}", it.elements)?;
+        }
+        for (what, list) in [("missing", &self.missing_gradients), ("zero", &self.zero_gradients)] {
+            for identity in list {
+                writeln!(f, "{what}: gradient {identity}")?;
+            }
+        }
+        for identity in &self.saturating_activations {
+            writeln!(f, "saturated: {}", Shown(&identity.key))?;
+        }
+        for id in &self.extra.saturated_without_source {
+            writeln!(f, "saturated: {} (names no source)", Shown(id))?;
+        }
+        for id in &self.extra.inverted_ranges {
+            writeln!(f, "range: {} has its min above its max", Shown(id))?;
+        }
+        if self.extra.lost_gaps > 0 {
+            writeln!(f, "lost: the trace declares {} gaps of lost records", self.extra.lost_gaps)?;
+        }
+        if !self.has_findings() {
+            writeln!(f, "no findings")?;
+        }
+        self.remarks(f)
+    }
+}
+
+impl AuditReport {
+    fn remarks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for id in &self.extra.tensors_varying_by_step {
+            let id = Shown(id);
+            writeln!(f, "note: tensor {id} differs between steps only, such as in a last batch")?;
+        }
+        for field in &self.extra.identity_unchecked {
+            writeln!(f, "note: {field} was not compared, the trace has none")?;
+        }
+        if self.extra.inexact_integers > 0 {
+            let count = self.extra.inexact_integers;
+            writeln!(f, "note: {count} integers are above 2^53, JavaScript will round them")?;
+        }
+        if self.extra.other_gaps > 0 {
+            writeln!(f, "note: the trace declares {} gaps not requested", self.extra.other_gaps)?;
+        }
+        Ok(())
+    }
+}
