@@ -46,6 +46,8 @@ codes! {
         FORK = 22 "fork",
         /// Recorded after the run was finished.
         AFTER_FINISH = 23 "after-finish",
+        /// More spans were open on the lane than it can hold.
+        TOO_DEEP = 24 "too-deep",
         /// No free event in the device's pool.
         POOL_EXHAUSTED = 32 "pool-exhausted",
         /// The work was being captured into a graph.

@@ -102,7 +102,12 @@ impl Assembler {
     ///
     /// When the payload is no multiple of 64, or 4 GiB or more: no reader would take the chunk.
     pub fn meta_header(&self, payload: &[u8]) -> ChunkHeader {
-        self.plain_header(ChunkKind::META, payload.len(), 0, crc32fast::hash(payload))
+        self.meta_header_of(payload.len(), crc32fast::hash(payload))
+    }
+
+    /// The same for a payload of this length and CRC-32 that its writer never holds whole.
+    pub fn meta_header_of(&self, len: usize, crc: u32) -> ChunkHeader {
+        self.plain_header(ChunkKind::META, len, 0, crc)
     }
 
     fn plain_header(&self, kind: ChunkKind, len: usize, entries: usize, crc: u32) -> ChunkHeader {

@@ -37,9 +37,8 @@ pub struct ChunkHeader {
     pub records: u32,
     /// Position of the first record in its lane's stream, in full.
     pub first_sequence: u64,
-    /// A span id of the lane, in full, near every enclosing span id of which the records carry the
-    /// low half (at most 2^31 after it and less than 2^31 before it): what the low halves are
-    /// completed from, see [`span_of`](Self::span_of).
+    /// A recent span id of the lane, in full: what the low halves in the records are completed
+    /// from, see [`span_of`](Self::span_of).
     pub first_span: u64,
     /// Least tick over all edges of the records.
     pub least: Ticks,
@@ -131,7 +130,11 @@ impl ChunkHeader {
 
     /// The full id of the enclosing span whose low half a record of this chunk carries: the id
     /// nearest to `first_span` that ends in it, never below 0 or above 2^64. 0 stays none, which is
-    /// why no span's id has 0 for its low half. (A Span record's own id is in its payload.)
+    /// why no span's id has 0 for its low half.
+    ///
+    /// It is wrong only for a span that stayed open while its lane opened 2^31 others, so a span
+    /// with that low half that is known to have been open at the record's tick goes first. (A Span
+    /// record's own id is not completed: the other half is in its payload.)
     #[inline]
     pub const fn span_of(&self, low: u32) -> crate::SpanId {
         const TURN: u64 = 1 << 32;

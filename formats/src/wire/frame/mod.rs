@@ -24,6 +24,16 @@ macro_rules! frames {
                 }
             }
 
+            /// Hands the body to `flavor`, which keeps it, counts it or passes it on.
+            fn serialize_body<F: postcard::ser_flavors::Flavor>(
+                &self,
+                flavor: F,
+            ) -> Result<F::Output, postcard::Error> {
+                match self {
+                    $(Self::$variant(body) => postcard::serialize_with_flavor(body, flavor),)*
+                }
+            }
+
             /// Writes the body into `out` and returns its length.
             fn encode_body(&self, out: &mut [u8]) -> Result<usize, postcard::Error> {
                 match self {

@@ -1,5 +1,7 @@
 //! Frames in and out of a payload.
 
+use postcard::ser_flavors::{Flavor, Size};
+
 use super::Frame;
 use crate::DecodeError;
 use crate::wire::offset_add;
@@ -29,9 +31,48 @@ impl Frame<'_> {
         let (head, body) = out.split_first_chunk_mut::<HEAD>().ok_or(error)?;
         let used = self.encode_body(body).map_err(|_| error)?;
         let length = u32::try_from(used).map_err(|_| error)?;
-        *head =
-            (u64::from(kind) | u64::from(version) << 16 | u64::from(length) << 32).to_le_bytes();
+        *head = Self::head(kind, version, length);
         Ok(HEAD + used)
+    }
+
+    const fn head(kind: u16, version: u16, length: u32) -> [u8; HEAD] {
+        (kind as u64 | (version as u64) << 16 | (length as u64) << 32).to_le_bytes()
+    }
+
+    /// Hands the frame to `out` piece by piece, for a writer that has no place for all of it; the
+    /// pieces are what [`encode`](Self::encode) writes.
+    ///
+    /// # Errors
+    ///
+    /// When the body is longer than 2^32 bytes; nothing was handed out then.
+    pub fn emit(&self, mut out: impl FnMut(&[u8])) -> Result<(), EncodeError> {
+        let (kind, version) = self.kind();
+        let error = EncodeError { kind, space: u32::MAX as usize };
+        let length = self.serialize_body(Size::default()).map_err(|_| error)?;
+        let length = u32::try_from(length).map_err(|_| error)?;
+        out(&Self::head(kind, version, length));
+        self.serialize_body(Pieces(out)).map_err(|_| error)
+    }
+}
+
+/// Passes each piece of a body on.
+struct Pieces<F>(F);
+
+impl<F: FnMut(&[u8])> Flavor for Pieces<F> {
+    type Output = ();
+
+    fn try_extend(&mut self, data: &[u8]) -> postcard::Result<()> {
+        (self.0)(data);
+        Ok(())
+    }
+
+    fn try_push(&mut self, data: u8) -> postcard::Result<()> {
+        (self.0)(&[data]);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 
