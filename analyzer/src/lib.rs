@@ -1,3 +1,5 @@
 //! Reads `.tmrun` recordings.
 
 pub mod audit;
+pub mod input;
+pub mod scan;

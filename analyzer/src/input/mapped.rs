@@ -1,0 +1,27 @@
+//! Files as memory. The crate's one `unsafe` block is here.
+
+use std::fs::File;
+use std::path::Path;
+
+use super::{Bytes, InputError};
+
+/// Maps a regular file for reading; an empty one cannot be mapped and is held instead.
+pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
+    let error = |source| InputError::File { path: path.to_owned(), source };
+    let file = File::open(path).map_err(error)?;
+    let metadata = file.metadata().map_err(error)?;
+    if !metadata.is_file() {
+        return Err(InputError::NotAFile { path: path.to_owned() });
+    }
+    if metadata.len() == 0 {
+        return Ok(Bytes::Held(Vec::new()));
+    }
+    // SAFETY: The map is private to this value and read-only, and lives as long as its slices do.
+    // What a mapping cannot rule out is another process changing the file meanwhile. A `.tmrun` is
+    // append-only: its writer never changes a byte that is within the length mapped here, and every
+    // value read from it is checked where it is used, so that even bytes that do change give a wrong
+    // answer or an error and no undefined index. A file that is cut short while it is mapped makes
+    // the kernel end this process with SIGBUS: no memory is misread, and `Input::open` says so.
+    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(error)?;
+    Ok(Bytes::Mapped(map))
+}

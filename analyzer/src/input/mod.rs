@@ -1,0 +1,83 @@
+//! Where bytes come from: a mapped file, or standard input.
+//!
+//! Everything behind this module takes `&[u8]`, so that a test, a fuzzer and a pipe give the same
+//! answers as a file.
+
+mod mapped;
+
+use std::io::{self, Read};
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+
+/// The bytes of one input, and what to call it in messages.
+#[derive(Debug)]
+pub struct Input {
+    name: String,
+    bytes: Bytes,
+}
+
+#[derive(Debug)]
+enum Bytes {
+    Mapped(memmap2::Mmap),
+    Held(Vec<u8>),
+}
+
+/// An input that could not be read.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// The file could not be opened or mapped.
+    #[error("{}: cannot be read: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A directory or a device, which cannot be mapped.
+    #[error(
+        "{}: is not a regular file; a recording that comes through a pipe is read with `-`",
+        path.display()
+    )]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Standard input could not be read.
+    #[error("standard input: cannot be read: {0}")]
+    Stdin(io::Error),
+}
+
+impl Input {
+    /// Maps the file, or reads all of standard input when the path is `-`.
+    ///
+    /// A mapped file must not be cut short while it is read: the kernel then kills this process
+    /// (SIGBUS). A file that only grows is fine, and is read up to the length it had here.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened, is no regular file, or cannot be mapped or read.
+    pub fn open(path: &Path) -> Result<Self, InputError> {
+        if path.as_os_str() == "-" {
+            let mut held = Vec::new();
+            io::stdin().lock().read_to_end(&mut held).map_err(InputError::Stdin)?;
+            return Ok(Self { name: "standard input".to_owned(), bytes: Bytes::Held(held) });
+        }
+        Ok(Self { name: path.display().to_string(), bytes: mapped::open(path)? })
+    }
+
+    /// What to call it in messages.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Deref for Input {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Held(held) => held,
+        }
+    }
+}

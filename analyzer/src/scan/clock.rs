@@ -1,0 +1,97 @@
+//! From the ticks of a file to nanoseconds since its first calibration.
+
+use tmrun_formats::wire::CalibrationV1;
+use tmrun_formats::{ClockMap, HostNs, Knot, Ticks};
+
+/// The map of one file. Cheap to copy; make it once, it looks over all knots when it is made.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock<'a> {
+    map: ClockMap<'a>,
+    base: HostNs,
+}
+
+impl Clock<'_> {
+    /// Nanoseconds from the first calibration to this tick; 0 for all ticks before it.
+    pub fn ns(&self, ticks: Ticks) -> u64 {
+        self.map.ns(ticks).since(self.base)
+    }
+
+    /// The host's monotonic nanosecond from which [`ns`](Self::ns) counts.
+    pub const fn base(&self) -> HostNs {
+        self.base
+    }
+
+    /// Nanoseconds that so many ticks last, at the place of `at`.
+    pub fn span_ns(&self, at: Ticks, ticks: u64) -> u64 {
+        self.map.ns(Ticks(at.0.saturating_add(ticks))).since(self.map.ns(at))
+    }
+}
+
+/// The calibration frames of a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Calibrations {
+    knots: Vec<Knot>,
+    ticks_per_second: u64,
+    /// Where nanoseconds start when there is no knot: the file's least tick.
+    least: Ticks,
+    /// Samples that the map goes through.
+    pub used: u64,
+    /// Samples that the recorder or this reader set aside: they moved the rate too far, or back.
+    pub set_aside: u64,
+    /// The greatest half bracket of a used sample, in ticks.
+    pub uncertainty: u64,
+}
+
+impl Calibrations {
+    /// The used ones of these samples, in order of time; a sample that is in the file twice counts
+    /// once.
+    pub(super) fn new(
+        mut samples: Vec<CalibrationV1>,
+        ticks_per_second: u64,
+        least: Ticks,
+    ) -> Self {
+        samples.sort_by_key(|sample| (sample.ticks, sample.ns, sample.set_aside));
+        samples.dedup();
+        let mut calibrations = Self { ticks_per_second, least, ..Self::default() };
+        for sample in samples {
+            let knot = Knot { ticks: sample.ticks, ns: sample.ns };
+            let rises = |last: &Knot| last.ticks < knot.ticks && last.ns <= knot.ns;
+            if sample.set_aside || !calibrations.knots.last().is_none_or(rises) {
+                calibrations.set_aside = calibrations.set_aside.saturating_add(1);
+                continue;
+            }
+            calibrations.uncertainty = calibrations.uncertainty.max(sample.uncertainty);
+            calibrations.used = calibrations.used.saturating_add(1);
+            calibrations.knots.push(knot);
+        }
+        calibrations
+    }
+
+    /// The map through them; without any, the nominal rate from the file's least tick on.
+    pub fn clock(&self) -> Clock<'_> {
+        let map = ClockMap::new(&self.knots, self.ticks_per_second);
+        let base = self.knots.first().map_or_else(|| map.ns(self.least), |knot| knot.ns);
+        Clock { map, base }
+    }
+
+    /// Ticks a second from the first used sample to the last; `None` with fewer than two.
+    pub fn measured_rate(&self) -> Option<f64> {
+        rate(self.knots.first()?, self.knots.last()?)
+    }
+
+    /// How far the rate between two neighbouring samples lies from the whole run's, at most, in
+    /// millionths; `None` with fewer than two.
+    pub fn rate_spread_ppm(&self) -> Option<f64> {
+        let whole = self.measured_rate()?;
+        let off = |pair: &[Knot]| match pair {
+            [a, b] => rate(a, b).map(|part| (part / whole - 1.0).abs() * 1e6),
+            _ => None,
+        };
+        self.knots.windows(2).filter_map(off).max_by(f64::total_cmp)
+    }
+}
+
+fn rate(a: &Knot, b: &Knot) -> Option<f64> {
+    let ns = b.ns.since(a.ns);
+    (ns > 0).then(|| b.ticks.since(a.ticks) as f64 * 1e9 / ns as f64)
+}

@@ -1,0 +1,171 @@
+//! From damaged bytes and missing positions to gaps.
+//!
+//! A hole in a lane's sequence says how many records are missing, damaged bytes say where. Bytes
+//! that lie where the records of a hole must have been are that hole, and counted once. Damaged
+//! bytes without a hole are a gap too, of no known count.
+
+use tmrun_formats::wire::ChunkHeader;
+use tmrun_formats::{DecodeError, GapReason, LaneId, Planes, Ticks};
+
+use super::error::Finding;
+use super::gaps::{Gap, GapList, every_plane};
+use super::lanes::Hole;
+use super::walk::ChunkInfo;
+
+/// What is wrong with a file, before it is known what is missing.
+#[derive(Debug, Default)]
+pub(super) struct Damages {
+    holes: Vec<Hole>,
+    counted: Vec<Gap>,
+    suspects: Vec<Suspect>,
+}
+
+/// Damaged bytes of which nobody knows what they held.
+#[derive(Debug, Clone, Copy)]
+struct Suspect {
+    offset: u64,
+    reason: GapReason,
+    lane: Option<LaneId>,
+    range: Option<(Ticks, Ticks)>,
+    planes: Planes,
+    /// Its kind is known not to be records, so no hole in a lane's sequence is its doing.
+    apart: bool,
+}
+
+impl Damages {
+    pub(super) fn hole(&mut self, hole: Hole) {
+        self.holes.push(hole);
+    }
+
+    /// Records of which the count is known.
+    pub(super) fn counted(&mut self, gap: Gap) {
+        self.counted.push(gap);
+    }
+
+    /// Bytes that are no chunk.
+    pub(super) fn uncounted(&mut self, offset: u64, reason: GapReason) {
+        let planes = every_plane();
+        let (lane, range) = (None, None);
+        self.suspects.push(Suspect { offset, reason, lane, range, planes, apart: false });
+    }
+
+    /// A chunk of records at a position that its lane has gone past.
+    pub(super) fn displaced(&mut self, header: &ChunkHeader, offset: u64) {
+        let range = (header.least.min(header.greatest), header.greatest.max(header.least));
+        self.suspects.push(Suspect {
+            offset,
+            reason: GapReason::CORRUPT,
+            lane: Some(header.lane),
+            range: Some(range),
+            planes: every_plane(),
+            apart: false,
+        });
+    }
+
+    /// A chunk, or a frame in one, that holds no records and cannot be used.
+    pub(super) fn without_records(&mut self, offset: u64, planes: Planes) {
+        let (reason, lane, range) = (GapReason::CORRUPT, None, None);
+        self.suspects.push(Suspect { offset, reason, lane, range, planes, apart: true });
+    }
+
+    /// The gaps. `span` is the time that the file covers. A hole without any damaged bytes is a
+    /// finding: the writer left it.
+    pub(super) fn finish(
+        mut self,
+        chunks: &[ChunkInfo],
+        span: (Ticks, Ticks),
+        gaps: &mut GapList,
+        findings: &mut Vec<Finding>,
+    ) {
+        self.suspects.sort_by_key(|suspect| suspect.offset);
+        let near = |s: &&Suspect| !s.apart;
+        let offsets: Vec<u64> = self.suspects.iter().filter(near).map(|s| s.offset).collect();
+        for hole in &self.holes {
+            let (first, last) = (hole.after.unwrap_or(span.0), hole.before.unwrap_or(span.1));
+            let range = (first.min(last), last.max(first));
+            gaps.push(Gap::lost(GapReason::CORRUPT, Some(hole.lane), range, hole.records));
+            let next = offsets.get(offsets.partition_point(|&offset| offset <= hole.bytes.0));
+            if next.is_none_or(|&offset| offset >= hole.bytes.1) {
+                findings.push(missing(hole));
+            }
+        }
+        self.counted.iter().for_each(|&gap| gaps.push(gap));
+        let explained = union(self.holes.iter().map(|hole| hole.bytes).collect());
+        for (suspect, range) in self.suspects.iter().zip(neighbours(&self.suspects, chunks, span)) {
+            if suspect.apart || !covered(&explained, suspect.offset) {
+                let range = suspect.range.unwrap_or(range);
+                let gap = Gap::lost(suspect.reason, suspect.lane, range, 0);
+                gaps.push(Gap { planes: suspect.planes, ..gap });
+            }
+        }
+    }
+}
+
+/// Positions of a lane that are simply not there.
+fn missing(hole: &Hole) -> Finding {
+    let error = DecodeError::Malformed {
+        what: "position of the next record of a lane",
+        offset: hole.bytes.1,
+        expected: hole.position,
+        found: hole.position.saturating_add(hole.records),
+    };
+    Finding { error, lane: Some(hole.lane), chunk: None }
+}
+
+/// The open intervals, without overlap and in order.
+fn union(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    intervals.sort_unstable();
+    let mut joined: Vec<(u64, u64)> = Vec::new();
+    for (first, last) in intervals {
+        match joined.last_mut() {
+            Some(open) if first < open.1 => open.1 = open.1.max(last),
+            _ => joined.push((first, last)),
+        }
+    }
+    joined
+}
+
+fn covered(intervals: &[(u64, u64)], offset: u64) -> bool {
+    let behind = intervals.partition_point(|&(first, _)| first < offset);
+    behind.checked_sub(1).and_then(|at| intervals.get(at)).is_some_and(|&(_, last)| offset < last)
+}
+
+/// For each suspect the time between the records before it in the file and those behind it.
+fn neighbours(
+    suspects: &[Suspect],
+    chunks: &[ChunkInfo],
+    span: (Ticks, Ticks),
+) -> Vec<(Ticks, Ticks)> {
+    let mut ranges = vec![span; suspects.len()];
+    let mut records = chunks.iter().filter(|chunk| chunk.has_records()).peekable();
+    let mut greatest = span.0;
+    for (suspect, range) in suspects.iter().zip(&mut ranges) {
+        while let Some(chunk) = records.next_if(|chunk| chunk.offset < suspect.offset) {
+            greatest = chunk.header.greatest;
+        }
+        range.0 = greatest;
+    }
+    let mut records = chunks.iter().rev().filter(|chunk| chunk.has_records()).peekable();
+    let mut least = span.1;
+    for (suspect, range) in suspects.iter().zip(&mut ranges).rev() {
+        while let Some(chunk) = records.next_if(|chunk| chunk.offset > suspect.offset) {
+            least = chunk.header.least;
+        }
+        *range = (range.0.min(least), range.0.max(least));
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn open_intervals_do_not_cover_their_ends() {
+        let joined = union(vec![(10, 20), (30, 40), (15, 25), (25, 28)]);
+        assert_eq!(joined, [(10, 25), (25, 28), (30, 40)]);
+        let inside = |offset| covered(&joined, offset);
+        assert!(inside(11) && inside(24) && inside(26) && inside(31));
+        assert!(!inside(10) && !inside(25) && !inside(28) && !inside(40));
+    }
+}

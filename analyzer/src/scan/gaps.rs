@@ -1,0 +1,148 @@
+//! Gaps: evidence that is missing, with its reason, its time range and its count.
+
+use std::collections::HashMap;
+
+use tmrun_formats::json::{self, Object};
+use tmrun_formats::wire::{self, Kind};
+use tmrun_formats::{GapClass, GapReason, LaneId, Planes, Ticks};
+
+use super::Clock;
+
+/// Evidence that is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// Whether it was asked for at all.
+    pub class: GapClass,
+    /// Why it is missing.
+    pub reason: GapReason,
+    /// The lane that it is missing from; `None` when it belongs to no lane, or none that is known.
+    pub lane: Option<LaneId>,
+    /// The earliest moment at which something may be missing.
+    pub first: Ticks,
+    /// The latest.
+    pub last: Ticks,
+    /// `first` in nanoseconds since the first calibration.
+    pub first_ns: u64,
+    /// `last` in nanoseconds since the first calibration.
+    pub last_ns: u64,
+    /// Records that are missing; 0 also when nobody counted them.
+    pub records: u64,
+    /// Groups that are missing; 0 also when nobody counted them.
+    pub groups: u64,
+    /// Kinds of evidence that may be missing.
+    pub planes: Planes,
+}
+
+impl Gap {
+    /// A gap as a record tells it.
+    pub(super) fn recorded(gap: &wire::Gap) -> Self {
+        // A record that found no lane was of no lane, whatever the field says.
+        let lane = (gap.reason != GapReason::NO_LANE).then_some(gap.lane);
+        let range = (gap.first.min(gap.last), gap.first.max(gap.last));
+        let counted = Self::lost(gap.reason, lane, range, gap.records);
+        Self { class: gap.reason.class(), groups: gap.groups, planes: gap.planes, ..counted }
+    }
+
+    /// A lost gap of unknown planes, which may therefore be any.
+    pub(super) fn lost(
+        reason: GapReason,
+        lane: Option<LaneId>,
+        (first, last): (Ticks, Ticks),
+        records: u64,
+    ) -> Self {
+        Self {
+            class: GapClass::Lost,
+            reason,
+            lane,
+            first,
+            last,
+            first_ns: 0,
+            last_ns: 0,
+            records,
+            groups: 0,
+            planes: every_plane(),
+        }
+    }
+
+    /// Appends the gap as a JSON object.
+    pub fn write_json(&self, out: &mut Vec<u8>) {
+        let mut object = Object::begin(out);
+        object.string("class", self.class.name());
+        push_reason(object.value("reason"), self.reason);
+        match self.lane {
+            Some(lane) => object.u64("lane", lane.0.into()),
+            None => object.null("lane"),
+        }
+        object.u64("first_ns", self.first_ns);
+        object.u64("last_ns", self.last_ns);
+        object.u64("records", self.records);
+        object.u64("groups", self.groups);
+        let planes: Vec<_> = self.planes.names().collect();
+        object.strings("planes", &planes);
+        object.end();
+    }
+}
+
+fn push_reason(out: &mut Vec<u8>, reason: GapReason) {
+    match reason.name() {
+        Some(name) => json::push_str(out, name),
+        None => json::push_str(out, &format!("unknown-{}", reason.0)),
+    }
+}
+
+/// Every plane that some kind of record is evidence for.
+pub(super) fn every_plane() -> Planes {
+    Kind::ALL.iter().fold(Planes::NONE, |all, kind| all.union(kind.plane()))
+}
+
+/// A list of gaps of bounded length. Beyond the limit a gap is added to the last one of the same
+/// reason and lane, which then spans both and counts both: nothing goes uncounted.
+#[derive(Debug, Clone)]
+pub(super) struct GapList {
+    gaps: Vec<Gap>,
+    limit: usize,
+    merged: u64,
+    places: HashMap<(GapReason, Option<LaneId>), usize>,
+}
+
+impl GapList {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { gaps: Vec::new(), limit, merged: 0, places: HashMap::new() }
+    }
+
+    pub(super) fn push(&mut self, mut gap: Gap) {
+        if self.gaps.len() >= self.limit.saturating_mul(2) {
+            // So many reasons and lanes that even one gap of each is too many: lanes are given up.
+            gap.lane = None;
+        }
+        if self.gaps.len() >= self.limit {
+            let place = self.places.get(&(gap.reason, gap.lane)).copied();
+            if let Some(into) = place.and_then(|at| self.gaps.get_mut(at)) {
+                into.first = into.first.min(gap.first);
+                into.last = into.last.max(gap.last);
+                into.records = into.records.saturating_add(gap.records);
+                into.groups = into.groups.saturating_add(gap.groups);
+                into.planes = into.planes.union(gap.planes);
+                self.merged = self.merged.saturating_add(1);
+                return;
+            }
+        }
+        self.places.insert((gap.reason, gap.lane), self.gaps.len());
+        self.gaps.push(gap);
+    }
+
+    pub(super) fn append(&mut self, other: Self) {
+        self.merged = self.merged.saturating_add(other.merged);
+        other.gaps.into_iter().for_each(|gap| self.push(gap));
+    }
+
+    /// The gaps in order of time, with their nanoseconds, and how many were added to another.
+    pub(super) fn finish(mut self, clock: &Clock<'_>) -> (Vec<Gap>, u64) {
+        for gap in &mut self.gaps {
+            gap.first_ns = clock.ns(gap.first);
+            gap.last_ns = clock.ns(gap.last);
+        }
+        self.gaps.sort_by_key(|gap| (gap.first, gap.last, gap.class, gap.reason, gap.lane));
+        (self.gaps, self.merged)
+    }
+}

@@ -1,0 +1,146 @@
+//! The index and the trailer, held against the walk.
+
+use tmrun_formats::DecodeError;
+use tmrun_formats::wire::{ChunkHeader, ChunkKind, INDEX_EVERY, IndexEntry, IndexHead};
+
+use super::error::Finding;
+use super::recording::Recording;
+use super::walk::{ChunkInfo, ChunkState};
+
+impl Recording<'_> {
+    /// Everything in the file that breaks the format: the [findings](Self::findings), and also
+    /// where index, trailer and record levels say something else than what the walk found. None of
+    /// the latter keeps a record from being used.
+    pub fn verify(&self) -> Vec<Finding> {
+        let mut findings = self.findings().to_vec();
+        findings.extend(self.odd_levels());
+        self.check_indexes(&mut findings);
+        self.check_trailer(&mut findings);
+        findings.sort_by_key(|finding| finding.error.offset());
+        findings
+    }
+
+    fn check_indexes(&self, findings: &mut Vec<Finding>) {
+        let (mut previous, mut begin) = (0, 0);
+        for (at, info) in self.chunks().iter().enumerate() {
+            if info.header.kind != ChunkKind::INDEX || info.state != ChunkState::Intact {
+                continue;
+            }
+            let listed = self.chunks().get(begin..at).unwrap_or_default();
+            // Behind damage what the index lists may be among what is damaged.
+            let whole = self.whole_before(info.offset);
+            if let Err(error) = check_index(self.bytes(), info, previous, listed, whole) {
+                findings.push(Finding::in_chunk(error, info.header.lane, info.header.number));
+            }
+            (previous, begin) = (info.offset, at);
+        }
+    }
+
+    /// Whether nothing before this offset is damaged.
+    fn whole_before(&self, offset: u64) -> bool {
+        self.findings().first().is_none_or(|finding| finding.error.offset() > offset)
+    }
+
+    fn check_trailer(&self, findings: &mut Vec<Finding>) {
+        let Some(trailer) = self.trailer().filter(|_| self.findings().is_empty()) else { return };
+        let is_index = |info: &&ChunkInfo| info.header.kind == ChunkKind::INDEX;
+        let last_index = self.chunks().iter().rfind(is_index).map_or(0, |info| info.offset);
+        let records = |info: &ChunkInfo| match info.header.kind {
+            ChunkKind::RECORDS => u64::from(info.header.records),
+            _ => 0,
+        };
+        let total = self.chunks().iter().fold(0_u64, |sum, c| sum.saturating_add(records(c)));
+        let claims = [
+            ("chunks that the trailer counts", 8, self.chunks().len() as u64, trailer.chunks),
+            ("records that the trailer counts", 16, total, trailer.records),
+            ("offset of the last index in the trailer", 24, last_index, trailer.last_index),
+        ];
+        for (what, at, expected, found) in claims {
+            if expected != found {
+                let offset = trailer.offset.saturating_add(at);
+                let error = DecodeError::Malformed { what, offset, expected, found };
+                findings.push(Finding::new(error));
+            }
+        }
+    }
+}
+
+/// Holds one index against the chunks that it lists: all since the index before it, that one
+/// included. When not all of the file before it is whole, entries that have no chunk are the
+/// damaged ones.
+fn check_index(
+    file: &[u8],
+    index: &ChunkInfo,
+    previous: u64,
+    listed: &[ChunkInfo],
+    whole: bool,
+) -> Result<(), DecodeError> {
+    let Some(chunk) = index.chunk(file) else { return Ok(()) };
+    let base = chunk.payload_offset();
+    let (head, entries) = IndexHead::decode(chunk.payload, base)?;
+    let differs = |what, at: u64, expected, found| {
+        let offset = base.saturating_add(at);
+        Err(DecodeError::Malformed { what, offset, expected, found })
+    };
+    let count = entries.clone().count();
+    if count > INDEX_EVERY {
+        return differs("entries of an index", 0, INDEX_EVERY as u64, count as u64);
+    }
+    // The index before this one may be damaged: then not all that was found since is listed here.
+    let first = entries.clone().next().filter(|_| !whole).map_or(0, |entry| entry.offset);
+    let listed = listed.get(listed.partition_point(|info| info.offset < first)..);
+    let walked = listed.unwrap_or_default().iter();
+    let mut walked = walked.map(|info| (info.offset, &info.header)).peekable();
+    let place = |i: u64| i.saturating_add(1).saturating_mul(IndexEntry::SIZE as u64);
+    let mut closed: Vec<IndexEntry> = Vec::new();
+    for (i, entry) in (0_u64..).zip(entries.clone()) {
+        if let Some((offset, header)) = walked.next_if(|&(offset, _)| offset <= entry.offset) {
+            if offset != entry.offset {
+                return differs("offset of an index entry", place(i), offset, entry.offset);
+            }
+            check_entry(&entry, header, base.saturating_add(place(i)))?;
+        } else if whole {
+            return differs("an index entry without a chunk", place(i), 0, entry.offset);
+        }
+        closed.push(entry);
+    }
+    if let Some((offset, _)) = walked.next() {
+        return differs("a chunk that the index does not list", 0, offset, 0);
+    }
+    if whole && head.previous != previous {
+        return differs("offset of the previous index", 0, previous, head.previous);
+    }
+    let least = IndexEntry::close(&mut closed);
+    if head.least != least {
+        return differs("least tick of the index", 8, least.0, head.least.0);
+    }
+    for ((i, entry), closed) in (0_u64..).zip(entries).zip(&closed) {
+        let (expected, found) = (closed.running_least.0, entry.running_least.0);
+        if expected != found {
+            let at = place(i).saturating_add(40);
+            return differs("running least tick of an index entry", at, expected, found);
+        }
+    }
+    Ok(())
+}
+
+/// Holds an entry against the header of its chunk; `offset` is where the entry lies in the file.
+fn check_entry(entry: &IndexEntry, header: &ChunkHeader, offset: u64) -> Result<(), DecodeError> {
+    let fields: [(&'static str, u64, u64, u64); 8] = [
+        ("chunk number in the index", 8, header.number, entry.number),
+        ("first position in the index", 16, header.first_sequence, entry.first_sequence),
+        ("least tick in the index", 24, header.least.0, entry.least.0),
+        ("greatest tick in the index", 32, header.greatest.0, entry.greatest.0),
+        ("payload length in the index", 48, header.payload_len.into(), entry.payload_len.into()),
+        ("records in the index", 52, header.records.into(), entry.records.into()),
+        ("lane in the index", 56, header.lane.0.into(), entry.lane.0.into()),
+        ("chunk kind in the index", 58, header.kind.0.into(), entry.kind.0.into()),
+    ];
+    for (what, at, expected, found) in fields {
+        if expected != found {
+            let offset = offset.saturating_add(at);
+            return Err(DecodeError::Malformed { what, offset, expected, found });
+        }
+    }
+    Ok(())
+}

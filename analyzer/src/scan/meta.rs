@@ -1,0 +1,140 @@
+//! What the metadata frames say.
+
+use std::collections::BTreeMap;
+
+use tmrun_formats::wire::{
+    CalibrationV1, Chunk, ClockV1, ComparisonIdentityV1, ContractV1, ControlV1, DTypeV1, DeviceV1,
+    Frame, FrameError, GradientEntryV1, GradientFamilyV1, LabelV1, LaneV1, OpenSpanV1,
+    RecorderCostV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
+};
+use tmrun_formats::{ClockCode, DType, DecodeError, DeviceCode};
+
+use super::names::Names;
+
+/// The metadata of a file, in file order. All text lies in the file.
+#[derive(Debug, Clone, Default)]
+pub struct Meta<'a> {
+    /// The run; the first frame counts.
+    pub run: Option<RunV1<'a>>,
+    /// Tags.
+    pub tags: Vec<TagV1<'a>>,
+    /// Cargo features of the program.
+    pub cargo_features: Vec<&'a str>,
+    /// Its cfg flags.
+    pub cfg: Vec<&'a str>,
+    /// What the producer says that it covered; the last frame counts.
+    pub contract: Option<ContractV1>,
+    /// Semantic labels.
+    pub labels: Vec<LabelV1<'a>>,
+    /// Expected gradients, in manifest order.
+    pub gradient_entries: Vec<GradientEntryV1<'a>>,
+    /// Families of expected gradients.
+    pub gradient_families: Vec<GradientFamilyV1<'a>>,
+    /// What makes runs comparable.
+    pub comparison: Option<ComparisonIdentityV1<'a>>,
+    /// The name table.
+    pub names: Names<'a>,
+    /// Call sites.
+    pub sites: Vec<SiteV1<'a>>,
+    /// Element types from code 128.
+    pub dtypes: BTreeMap<DType, DTypeV1<'a>>,
+    /// Devices.
+    pub devices: BTreeMap<DeviceCode, DeviceV1<'a>>,
+    /// Device clocks.
+    pub clocks: BTreeMap<ClockCode, ClockV1<'a>>,
+    /// Configurations that Control records refer to.
+    pub controls: Vec<ControlV1<'a>>,
+    /// Spans that were open at the end.
+    pub open_spans: Vec<OpenSpanV1>,
+    /// How the run ended; the last frame counts.
+    pub terminal: Option<TerminalV1<'a>>,
+    /// What recording costs; the last frame counts.
+    pub cost: Option<RecorderCostV1>,
+    /// Frames of kinds or versions that this version does not know.
+    pub unknown_frames: u64,
+    pub(super) calibrations: Vec<CalibrationV1>,
+}
+
+/// Where the frames about lanes go.
+pub(super) trait LaneFrames<'a> {
+    fn claim(&mut self, claim: LaneV1<'a>);
+    fn totals(&mut self, totals: TotalsV1, offset: u64);
+}
+
+impl<'a> Meta<'a> {
+    /// Takes in the frames of a chunk. Every frame that does not hold is told to `wrong`, and the
+    /// others are taken all the same.
+    pub(super) fn read(
+        &mut self,
+        chunk: &Chunk<'a>,
+        lanes: &mut dyn LaneFrames<'a>,
+        mut wrong: impl FnMut(DecodeError),
+    ) {
+        for raw in chunk.frames() {
+            let raw = match raw {
+                Ok(raw) => raw,
+                Err(error) => {
+                    wrong(error);
+                    continue;
+                }
+            };
+            match raw.decode() {
+                Ok(frame) => {
+                    if !self.take(frame, lanes, chunk.offset) {
+                        wrong(DecodeError::Malformed {
+                            what: "a name's id, which is 0 or has another name already",
+                            offset: raw.offset,
+                            expected: 1,
+                            found: 0,
+                        });
+                    }
+                }
+                Err(FrameError::Unknown { .. }) => {
+                    self.unknown_frames = self.unknown_frames.saturating_add(1);
+                }
+                Err(FrameError::Decode(error)) => wrong(error),
+            }
+        }
+    }
+
+    /// `false` when the frame contradicts an earlier one.
+    fn take(&mut self, frame: Frame<'a>, lanes: &mut dyn LaneFrames<'a>, offset: u64) -> bool {
+        match frame {
+            Frame::Run(run) => self.run = self.run.or(Some(run)),
+            Frame::Tag(tag) => self.tags.push(tag),
+            Frame::CargoFeature(item) => self.cargo_features.push(item.text),
+            Frame::Cfg(item) => self.cfg.push(item.text),
+            Frame::Contract(contract) => self.contract = Some(contract),
+            Frame::Label(label) => self.labels.push(label),
+            Frame::GradientEntry(entry) => self.gradient_entries.push(entry),
+            Frame::GradientFamily(family) => self.gradient_families.push(family),
+            Frame::ComparisonIdentity(identity) => self.comparison = Some(identity),
+            Frame::Lane(claim) => lanes.claim(claim),
+            Frame::Name(name) => return self.names.insert(name),
+            Frame::Site(site) => self.sites.push(site),
+            Frame::DType(dtype) => _ = self.dtypes.entry(dtype.code).or_insert(dtype),
+            Frame::Device(device) => _ = self.devices.entry(device.code).or_insert(device),
+            Frame::Clock(clock) => _ = self.clocks.entry(clock.code).or_insert(clock),
+            Frame::Calibration(sample) => self.calibrations.push(sample),
+            Frame::Control(control) => self.controls.push(control),
+            Frame::OpenSpan(open) => self.open_spans.push(open),
+            Frame::Terminal(terminal) => self.terminal = Some(terminal),
+            Frame::Totals(totals) => lanes.totals(totals, offset),
+            Frame::RecorderCost(cost) => self.cost = Some(cost),
+        }
+        true
+    }
+
+    /// The name of an element type: fixed below 128, defined by the file from there on.
+    pub fn dtype(&self, code: DType) -> Option<&'a str> {
+        match self.dtypes.get(&code) {
+            Some(dtype) if code.0 >= 128 && code != DType::OTHER => Some(dtype.name),
+            _ => code.name(),
+        }
+    }
+
+    /// The name of a device.
+    pub fn device(&self, code: DeviceCode) -> Option<&'a str> {
+        self.devices.get(&code).map(|device| device.name).or(code.name())
+    }
+}

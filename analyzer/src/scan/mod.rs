@@ -1,0 +1,70 @@
+//! From bytes to chunks, lanes, metadata and gaps.
+//!
+//! [`Recording::open`] walks the chunk headers of a `.tmrun`, checks all chunks in parallel, and
+//! puts together in file order what is in it and what is missing. It keeps a few words a chunk and
+//! the name table, nothing a record, and no length or id of the file sizes or indexes anything.
+//!
+//! What is used of a file is its **intact** chunks: the header and payload pass their CRCs, every
+//! record has the sequence number of its place, groups are whole, and the ticks are those that the
+//! header says. Everything else is a [`Finding`] and, where evidence is missing, a [`Gap`].
+//!
+//! ```no_run
+//! use rayon::iter::ParallelIterator;
+//! use tmrun::input::Input;
+//! use tmrun::scan::Recording;
+//!
+//! let input = Input::open("run.tmrun".as_ref())?;
+//! let recording = Recording::open(&input, input.name())?;
+//! let clock = recording.clock();
+//! // In file order; each lane's records are in sequence.
+//! for chunk in recording.record_chunks() {
+//!     for group in chunk.groups() {
+//!         let head = group[0].header();
+//!         println!("{} ns: {:?}", clock.ns(head.ticks), recording.names().text(head.name));
+//!     }
+//! }
+//! // On all cores, collected in file order.
+//! let counts: Vec<usize> =
+//!     recording.par_record_chunks().map(|chunk| chunk.records().len()).collect();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+#![cfg_attr(
+    test,
+    allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::expect_used)
+)]
+
+mod check;
+mod clock;
+mod counts;
+mod damage;
+mod error;
+mod gaps;
+mod index;
+mod lanes;
+mod levels;
+mod meta;
+mod names;
+mod recording;
+mod records;
+mod steps;
+mod walk;
+
+pub use clock::{Calibrations, Clock};
+pub use counts::Counts;
+pub use error::{Finding, OpenError};
+pub use gaps::Gap;
+pub use lanes::{Lane, Lanes};
+pub use levels::Levels;
+pub use meta::Meta;
+pub use names::Names;
+pub use recording::{Recording, Status};
+pub use records::RecordChunk;
+pub use steps::{LaneSteps, StepCounts, StepMark, StepState};
+pub use walk::{ChunkInfo, ChunkState};

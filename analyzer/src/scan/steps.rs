@@ -1,0 +1,254 @@
+//! Which step is open on a lane, carried across chunks that are read in parallel.
+
+use tmrun_formats::Phase;
+use tmrun_formats::wire::{RecordHeader, Step, flags};
+
+/// A step that is open on a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepMark {
+    /// Its number.
+    pub number: u64,
+    /// What it does; 0 stands for the run's phase.
+    pub phase: Phase,
+    /// The micro-batch that is open in it.
+    pub micro_batch: Option<u32>,
+    /// Whether the step stays open when the micro-batch ends.
+    within_step: bool,
+}
+
+/// The step state of a lane at one of its positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct StepState {
+    /// The step that was open, as far as step marks survive.
+    pub open: Option<StepMark>,
+    /// Whether no step mark can have been lost since the last one that survives.
+    pub sure: bool,
+}
+
+impl StepState {
+    /// A lane's state before its first record.
+    pub const START: Self = Self { open: None, sure: true };
+
+    /// The state behind a step mark.
+    pub fn after(self, header: &RecordHeader, step: &Step) -> Self {
+        let mut effect = StepEffect::default();
+        effect.mark(header, step);
+        effect.apply(self)
+    }
+
+    /// The state behind a place where step marks may have been lost.
+    pub const fn doubted(self) -> Self {
+        Self { open: self.open, sure: false }
+    }
+}
+
+/// What a run of records does to whatever step state it begins with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct StepEffect {
+    end: End,
+    sure: Option<bool>,
+    /// The number of the first step that begins here, and of the last.
+    first: Option<(u64, Phase)>,
+    last: Option<u64>,
+    /// Steps that begin here behind the first.
+    more: StepCounts,
+}
+
+/// The state at the end, as far as it is known without the beginning.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum End {
+    #[default]
+    AsBefore,
+    Known(Option<StepMark>),
+    /// In this micro-batch, and in its step too if that was open.
+    InMicroBatch(StepMark),
+    /// Behind a micro-batch of this step, which goes on if it was open.
+    BehindMicroBatch(u64),
+}
+
+impl StepEffect {
+    pub(super) fn mark(&mut self, header: &RecordHeader, step: &Step) {
+        let micro_batch = (header.flags & flags::STEP_MICRO_BATCH != 0).then_some(step.micro_batch);
+        let (number, phase) = (step.number, step.phase);
+        let mark = StepMark { number, phase, micro_batch, within_step: false };
+        let ends = header.flags & flags::STEP_END != 0;
+        self.sure = Some(true);
+        self.end = match (micro_batch.is_some(), ends, self.end) {
+            (false, false, _) => End::Known(Some(mark)),
+            (false, true, _) => End::Known(None),
+            (true, false, End::Known(open)) => End::Known(Some(enter(open, mark))),
+            (true, false, _) => End::InMicroBatch(mark),
+            (true, true, End::Known(open)) => End::Known(leave(open, number)),
+            (true, true, _) => End::BehindMicroBatch(number),
+        };
+        if !ends {
+            self.begin(number, phase);
+        }
+    }
+
+    fn begin(&mut self, number: u64, phase: Phase) {
+        match self.last {
+            None => self.first = Some((number, phase)),
+            Some(last) if last != number => self.more.add(phase),
+            Some(_) => {}
+        }
+        self.last = Some(number);
+    }
+
+    pub(super) fn doubt(&mut self) {
+        self.sure = Some(false);
+    }
+
+    pub(super) fn apply(&self, before: StepState) -> StepState {
+        let open = match self.end {
+            End::AsBefore => before.open,
+            End::Known(open) => open,
+            End::InMicroBatch(mark) => Some(enter(before.open, mark)),
+            End::BehindMicroBatch(number) => leave(before.open, number),
+        };
+        StepState { open, sure: self.sure.unwrap_or(before.sure) }
+    }
+}
+
+/// The state in a micro-batch that begins while `open` is.
+fn enter(open: Option<StepMark>, mark: StepMark) -> StepMark {
+    let within_step = open.is_some_and(|open| {
+        open.number == mark.number && (open.micro_batch.is_none() || open.within_step)
+    });
+    StepMark { within_step, ..mark }
+}
+
+/// The state behind the end of a micro-batch of step `number`.
+fn leave(open: Option<StepMark>, number: u64) -> Option<StepMark> {
+    let open = open.filter(|open| open.number == number)?;
+    (open.micro_batch.is_none() || open.within_step).then_some(StepMark {
+        micro_batch: None,
+        within_step: false,
+        ..open
+    })
+}
+
+/// How many steps began on a lane. Micro-batches of one step count as one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StepCounts {
+    /// All steps.
+    pub steps: u64,
+    /// Those whose phase is training.
+    pub train: u64,
+    /// Those whose phase is inference.
+    pub infer: u64,
+}
+
+impl StepCounts {
+    fn add(&mut self, phase: Phase) {
+        self.steps = self.steps.saturating_add(1);
+        match phase {
+            Phase::TRAIN => self.train = self.train.saturating_add(1),
+            Phase::INFER => self.infer = self.infer.saturating_add(1),
+            _ => {}
+        }
+    }
+}
+
+/// The steps of one lane, chunk by chunk.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LaneSteps {
+    /// How many began.
+    pub counts: StepCounts,
+    /// Number of the first.
+    pub first: Option<u64>,
+    /// Number of the last.
+    pub last: Option<u64>,
+}
+
+impl LaneSteps {
+    pub(super) fn extend(&mut self, effect: &StepEffect) {
+        let Some((number, phase)) = effect.first else { return };
+        if self.last != Some(number) {
+            self.counts.add(phase);
+        }
+        let (sum, more) = (&mut self.counts, effect.more);
+        sum.steps = sum.steps.saturating_add(more.steps);
+        sum.train = sum.train.saturating_add(more.train);
+        sum.infer = sum.infer.saturating_add(more.infer);
+        self.first = self.first.or(Some(number));
+        self.last = effect.last;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tmrun_formats::Level;
+
+    fn mark(number: u64, micro_batch: Option<u32>, end: bool) -> (RecordHeader, Step) {
+        let mut header = RecordHeader::of::<Step>(Level::PULSE);
+        header.flags |= if end { flags::STEP_END } else { 0 };
+        header.flags |= if micro_batch.is_some() { flags::STEP_MICRO_BATCH } else { 0 };
+        let micro_batch = micro_batch.unwrap_or_default();
+        (header, Step { number, micro_batch, phase: Phase::TRAIN })
+    }
+
+    /// Two steps of two micro-batches, and one micro-batch without a step around it.
+    fn marks() -> Vec<(RecordHeader, Step)> {
+        let mut marks = Vec::new();
+        for number in [1, 2] {
+            marks.push(mark(number, None, false));
+            for micro_batch in [0, 1] {
+                marks.push(mark(number, Some(micro_batch), false));
+                marks.push(mark(number, Some(micro_batch), true));
+            }
+            marks.push(mark(number, None, true));
+        }
+        marks.extend([mark(3, Some(0), false), mark(3, Some(0), true)]);
+        marks
+    }
+
+    #[test]
+    fn wherever_a_chunk_ends_the_state_is_the_same() {
+        let marks = marks();
+        let whole: Vec<StepState> = marks
+            .iter()
+            .scan(StepState::START, |state, (header, step)| {
+                *state = state.after(header, step);
+                Some(*state)
+            })
+            .collect();
+        for from in 0..marks.len() {
+            for to in from..=marks.len() {
+                let mut effect = StepEffect::default();
+                marks[from..to].iter().for_each(|(header, step)| effect.mark(header, step));
+                let state = |at: usize| if at == 0 { StepState::START } else { whole[at - 1] };
+                assert_eq!(effect.apply(state(from)), state(to), "marks {from}..{to}");
+            }
+        }
+    }
+
+    #[test]
+    fn micro_batches_open_in_their_step_and_count_once() {
+        let state = |n: usize| {
+            marks()[..n].iter().fold(StepState::START, |state, (h, s)| state.after(h, s)).open
+        };
+        assert_eq!(state(2).and_then(|open| open.micro_batch), Some(0));
+        assert_eq!(state(3).map(|open| (open.number, open.micro_batch)), Some((1, None)));
+        assert_eq!(state(6), None, "the step has ended");
+        assert_eq!(state(14), None, "nothing was around the last micro-batch");
+        let mut lane = LaneSteps::default();
+        for (header, step) in &marks() {
+            let mut effect = StepEffect::default();
+            effect.mark(header, step);
+            lane.extend(&effect);
+        }
+        assert_eq!((lane.counts.steps, lane.counts.train), (3, 3));
+        assert_eq!((lane.first, lane.last), (Some(1), Some(3)));
+    }
+
+    #[test]
+    fn doubt_lasts_until_the_next_mark() {
+        let (header, step) = mark(4, None, false);
+        let mut effect = StepEffect::default();
+        effect.doubt();
+        assert!(!effect.apply(StepState::START).sure);
+        assert!(StepState::START.doubted().after(&header, &step).sure);
+    }
+}
