@@ -103,3 +103,24 @@ fn deep_nesting_in_a_field_nobody_reads_is_an_error_and_no_stack_overflow() {
         assert!(matches!(read(text.as_bytes()), Err(ReadError::Json { .. })));
     }
 }
+
+/// The two places where this reader is stricter on purpose: what the neighbour then takes is not what
+/// the file's author can have meant.
+#[test]
+fn a_key_given_twice_and_a_record_that_is_an_array_are_refused_here_alone() {
+    let twice = "{\"schema\":\"candle-graph/runtime/1\",\n\"run\":{\"entrypoint\":\"a\",\"entrypoint\":\"b\",\"profile\":\"\"}}";
+    assert!(their_verdict(twice.as_bytes()).is_ok());
+    let Err(ReadError::Json { fault: JsonFault::WrongShape, detail, .. }) = read(twice.as_bytes())
+    else {
+        panic!("expected a refusal");
+    };
+    assert!(detail.contains("duplicate field"), "{detail}");
+    let one_line = twice.replace('\n', "");
+    assert!(their_verdict(one_line.as_bytes()).is_err(), "the neighbour does so in one line too");
+
+    let meta = r#"{"kind":"meta","schema":"candle-graph/runtime/1","entrypoint":"","profile":""}"#;
+    let array = format!("{meta}\n[\"gradient\",\"g\",\"r\",\"k\",\"missing\",null,null]\n");
+    assert!(their_verdict(array.as_bytes()).is_ok());
+    let refused = ReadError::NotAnObject { line: 2, found: "an array" };
+    assert_eq!(read(array.as_bytes()), Err(refused));
+}

@@ -167,7 +167,6 @@ pub enum ReadError {
         /// The record.
         place: Place,
         /// The rule.
-        #[source]
         refusal: Refusal,
     },
 }
