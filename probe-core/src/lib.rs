@@ -1,2 +1,107 @@
-//! probe
+//! The recorder in the hot loop: `no_std`, no allocation, no lock, no system call.
+//!
+//! Guarantees:
+//!
+//! - Recording never blocks, allocates, panics or makes a system call (claiming a lane, interning a
+//!   name and changing a level are set-up, not recording).
+//! - A record is one cache line, stored word by word into a preallocated ring and published with one
+//!   release store. A disarmed site costs one load and one branch; a site above the compile-time cap
+//!   is no code at all.
+//! - When the ring is full or no lane is left, the newest record is dropped and counted; nothing
+//!   stored is written over. Every drop is in the file: attempted = stored + dropped, exactly.
+//! - A fact of several records (a tensor with statistics, an operation with inputs) is stored whole
+//!   or dropped whole.
+//! - A span is one record, written when it ends; its start is one clock read and its end another.
+//! - All memory is in [`Probe`], which is all zeros and lies in a `static`.
+//!
+//! The smallest program, which records and reads back:
+//!
+//! ```
+//! use tmrun_formats::wire::{Chunks, Kind, Walked};
+//! use tmrun_probe_core::{Level, ProfileRun, probe, scalar, span};
+//!
+//! probe!(static PROBE: lanes = 4, slots = 1 << 10);
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("run.tmrun");
+//! let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+//! let recording = PROBE.record(&path, run)?;
+//! for update in 1..=3 {
+//!     let _step = PROBE.step(update);
+//!     let _forward = span!(PROBE, "forward");
+//!     scalar!(PROBE, "loss", 1.0 / update as f64);
+//! }
+//! recording.finish()?;
+//!
+//! let file = std::fs::read(&path)?;
+//! let chunks = Chunks::new(&file).filter_map(|walked| match walked {
+//!     Walked::Chunk(chunk) => Some(chunk.records()),
+//!     _ => None,
+//! });
+//! let spans = chunks.flatten().filter(|record| record.kind() == Some(Kind::Span)).count();
+//! assert_eq!(spans, 3);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Without `std`, [`Probe::new`] goes into a `static`, [`ProbeRef::claim`] gives a [`Lane`], the
+//! macros take the lane, and the application polls a [`Drain`] into any [`Sink`].
 #![cfg_attr(not(feature = "std"), no_std)]
+
+#[cfg(feature = "std")]
+mod calibrate;
+mod clock;
+mod codes;
+mod drain;
+mod facts;
+mod lane;
+mod macros;
+mod meta;
+mod names;
+mod probe;
+mod record;
+#[cfg(feature = "std")]
+mod recording;
+mod ring;
+mod shared;
+mod sink;
+mod site;
+mod span;
+mod step;
+mod sync;
+#[cfg(feature = "std")]
+mod thread;
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", feature = "std"))]
+pub use clock::AutoClock;
+pub use clock::Clock;
+#[cfg(feature = "std")]
+pub use clock::MonotonicClock;
+pub use drain::{AlreadyRecording, Drain, Flush, Polled, Start, Summary};
+#[doc(hidden)]
+pub use facts::record_scalar;
+pub use facts::{DeviceMemoryFact, MemoryFact, OpFact, TensorFact};
+pub use lane::MAX_DEPTH;
+#[doc(hidden)]
+pub use macros::Settings;
+pub use names::Node;
+pub use probe::{NoLane, Probe, ProbeRef};
+pub use record::{Lane, Recorder, Target};
+#[cfg(feature = "std")]
+pub use recording::{ProfileRun, RecordError, Recording};
+pub use sink::{MemoryFull, Sink, SliceSink};
+pub use site::Site;
+#[doc(hidden)]
+pub use span::open_span;
+pub use span::{SpanGuard, SpanShape};
+pub use step::StepGuard;
+#[cfg(feature = "std")]
+#[doc(hidden)]
+pub use thread::{GiveBack, ThreadLane};
+
+pub use tmrun_formats::wire::{Kind, Range, Stats};
+pub use tmrun_formats::{
+    Category, DType, DeviceCode, ExecutionStep, GradientState, Level, NameId, Phase, SpanKind,
+    StorageId, TensorId, Ticks,
+};

@@ -1,0 +1,326 @@
+//! Facts: what can be recorded besides spans and steps. Each is one group: stored whole, or dropped
+//! whole and counted.
+
+use tmrun_formats::wire::{
+    Alloc, DeviceMemory, Edge, Free, GROUP_MAX, Gradient, Op, OpInput, Payload, Range,
+    RecordHeader, Scalar, Shape, Stats, Tensor, flags,
+};
+use tmrun_formats::{
+    Category, DType, DeviceCode, EdgeKind, GradientState, Level, NameId, Planes, StorageId,
+    TensorId, Ticks,
+};
+
+use crate::clock::Clock;
+use crate::lane::{Store, add};
+use crate::record::{Recorder, Target};
+use crate::site::Site;
+
+/// A tensor's metadata, as the caller holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct TensorFact<'a> {
+    /// The tensor's identity.
+    pub tensor: TensorId,
+    /// Its storage.
+    pub storage: StorageId,
+    /// Its dimensions; more than 75 are cut off, flagged and counted.
+    pub shape: &'a [usize],
+    /// Element type.
+    pub dtype: DType,
+    /// Device.
+    pub device: DeviceCode,
+    /// What it is for.
+    pub category: Category,
+    /// Whether it is contiguous, when known.
+    pub contiguous: Option<bool>,
+    /// Whether it is a variable or on the way to one.
+    pub requires_grad: bool,
+}
+
+/// An operation, as the caller holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct OpFact<'a> {
+    /// The operation's own name, such as `matmul`.
+    pub op: NameId,
+    /// When it began.
+    pub start: Ticks,
+    /// When it ended.
+    pub end: Ticks,
+    /// Its output. Without a shape (`None`) the output's dimensions are unknown.
+    pub output: TensorId,
+    /// The storage of the output.
+    pub storage: StorageId,
+    /// The output's dimensions.
+    pub shape: Option<&'a [usize]>,
+    /// Element type of the output.
+    pub dtype: DType,
+    /// Device of the output.
+    pub device: DeviceCode,
+    /// What the output is for.
+    pub category: Category,
+    /// Its inputs; more than 60 (fewer with a long shape) are cut off, flagged and counted.
+    pub inputs: &'a [TensorId],
+    /// Dense bytes of the inputs together, when known.
+    pub input_bytes: Option<u64>,
+}
+
+/// An allocation or a free, as the caller holds it.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct MemoryFact<'a> {
+    /// The storage.
+    pub storage: StorageId,
+    /// The tensor that it is for.
+    pub tensor: TensorId,
+    /// The bytes that the backend allocated: not the tensor's dense footprint.
+    pub bytes: u64,
+    /// The operation.
+    pub op: NameId,
+    /// The tensor's dimensions, when known.
+    pub shape: Option<&'a [usize]>,
+    /// Element type.
+    pub dtype: DType,
+    /// Device.
+    pub device: DeviceCode,
+    /// What it is for.
+    pub category: Category,
+}
+
+/// A sample of a device's memory. At least one of the four is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct DeviceMemoryFact {
+    /// The device.
+    pub device: DeviceCode,
+    /// Bytes in use.
+    pub used: Option<u64>,
+    /// Free bytes.
+    pub free: Option<u64>,
+    /// Reserved bytes.
+    pub reserved: Option<u64>,
+    /// Capacity in bytes.
+    pub capacity: Option<u64>,
+}
+
+/// Dimensions in one Shape record.
+const DIMS: usize = 5;
+
+/// Records that a shape takes.
+fn shape_records(shape: Option<&[usize]>) -> usize {
+    shape.map_or(0, |shape| shape.len().div_ceil(DIMS).max(1))
+}
+
+impl<C: Clock> Recorder<'_, C> {
+    /// One number that the application computed; any f64.
+    #[inline]
+    pub fn scalar(&self, label: NameId, value: f64) {
+        self.store(self.header::<Scalar>(C::ticks(), label, Level::PULSE), &Scalar { value });
+    }
+
+    /// An operation of a node, with its output's shape and its inputs.
+    pub fn op(&self, node: NameId, fact: &OpFact<'_>) {
+        let wanted = shape_records(fact.shape);
+        let shapes = wanted.min(GROUP_MAX - 1);
+        let room = (GROUP_MAX - 1 - shapes) * DIMS;
+        let inputs = fact.inputs.get(..room).unwrap_or(fact.inputs);
+        let mut header = self.header::<Op>(fact.start, node, Level::TIMING);
+        header.flags |= if fact.input_bytes.is_some() { flags::OP_INPUT_BYTES } else { 0 };
+        self.flag_truncated(&mut header, wanted > shapes || inputs.len() < fact.inputs.len());
+        let records = 1 + shapes + inputs.len().div_ceil(DIMS);
+        self.group(records, header.ticks, Planes::OPERATIONS, |store| {
+            let op = Op {
+                end: fact.end,
+                output: fact.output,
+                storage: fact.storage,
+                input_bytes: fact.input_bytes.unwrap_or_default(),
+                op: fact.op,
+                inputs: inputs.len() as u8,
+                category: fact.category,
+                dtype: fact.dtype,
+                device: fact.device,
+            };
+            store.put(header, &op);
+            put_shape(store, header, fact.shape, shapes);
+            for five in inputs.chunks(DIMS) {
+                let tensors = core::array::from_fn(|i| five.get(i).copied().unwrap_or_default());
+                store.put_continued(header, 0, &OpInput { tensors });
+            }
+        });
+    }
+
+    /// A tensor's metadata.
+    pub fn tensor(&self, node: NameId, fact: &TensorFact<'_>) {
+        self.tensor_group(node, fact, None, Level::METADATA, Planes::TENSORS);
+    }
+
+    /// Statistics of a tensor, and the range of its values when known. With `observed` the tensor's
+    /// metadata is an observation of its own; else it only describes the statistics.
+    pub fn stats(
+        &self,
+        node: NameId,
+        fact: &TensorFact<'_>,
+        observed: bool,
+        stats: &Stats,
+        range: Option<&Range>,
+    ) {
+        let context = if observed { 0 } else { flags::TENSOR_CONTEXT };
+        let planes =
+            if observed { Planes::TENSORS.union(Planes::STATISTICS) } else { Planes::STATISTICS };
+        self.tensor_group(node, fact, Some((context, stats, range)), Level::NUMERICS, planes);
+    }
+
+    fn tensor_group(
+        &self,
+        node: NameId,
+        fact: &TensorFact<'_>,
+        stats: Option<(u16, &Stats, Option<&Range>)>,
+        level: Level,
+        planes: Planes,
+    ) {
+        let fits =
+            fact.shape.len() <= DIMS && fact.shape.iter().all(|&dim| u32::try_from(dim).is_ok());
+        let own = 1 + stats.map_or(0, |(_, _, range)| 1 + usize::from(range.is_some()));
+        let wanted = shape_records((!fits).then_some(fact.shape));
+        let shapes = wanted.min(GROUP_MAX - own);
+        let mut header = self.header::<Tensor>(C::ticks(), node, level);
+        header.flags |= fact.contiguous.map_or(0, |contiguous| {
+            flags::TENSOR_LAYOUT | if contiguous { flags::TENSOR_CONTIGUOUS } else { 0 }
+        });
+        header.flags |= if fact.requires_grad { flags::TENSOR_REQUIRES_GRAD } else { 0 };
+        header.flags |= stats.map_or(0, |(context, ..)| context);
+        self.flag_truncated(&mut header, wanted > shapes);
+        self.group(own + shapes, header.ticks, planes, |store| {
+            let dim = |i| if fits { fact.shape.get(i).map_or(0, |&dim| dim as u32) } else { 0 };
+            let tensor = Tensor {
+                tensor: fact.tensor,
+                storage: fact.storage,
+                rank: u8::try_from(fact.shape.len()).unwrap_or(u8::MAX),
+                dtype: fact.dtype,
+                device: fact.device,
+                category: fact.category,
+                dims: core::array::from_fn(dim),
+            };
+            store.put(header, &tensor);
+            put_shape(store, header, (!fits).then_some(fact.shape), shapes);
+            if let Some((_, stats, range)) = stats {
+                store.put_continued(header, 0, stats);
+                if let Some(range) = range {
+                    store.put_continued(header, 0, range);
+                }
+            }
+        });
+    }
+
+    /// A range of values of a node, without statistics.
+    pub fn range(&self, node: NameId, range: &Range) {
+        self.store(self.header::<Range>(C::ticks(), node, Level::NUMERICS), range);
+    }
+
+    /// What became of a parameter's gradient; the norm, when there is one.
+    pub fn gradient(&self, root: NameId, key: NameId, state: GradientState, norm: Option<f64>) {
+        let mut header = self.header::<Gradient>(C::ticks(), key, Level::METADATA);
+        header.flags |= if norm.is_some() { flags::GRADIENT_NORM } else { 0 };
+        self.store(header, &Gradient { norm: norm.unwrap_or_default(), root, state });
+    }
+
+    /// A storage was allocated.
+    pub fn alloc(&self, node: NameId, fact: &MemoryFact<'_>) {
+        let MemoryFact { storage, tensor, bytes, op, dtype, device, category, .. } = *fact;
+        let alloc = Alloc { storage, tensor, bytes, op, dtype, device, category };
+        self.memory(node, fact, &alloc);
+    }
+
+    /// A storage was freed.
+    pub fn free(&self, node: NameId, fact: &MemoryFact<'_>) {
+        let MemoryFact { storage, tensor, bytes, op, dtype, device, category, .. } = *fact;
+        let free = Free { storage, tensor, bytes, op, dtype, device, category };
+        self.memory(node, fact, &free);
+    }
+
+    fn memory<P: Payload>(&self, node: NameId, fact: &MemoryFact<'_>, payload: &P) {
+        let wanted = shape_records(fact.shape);
+        let shapes = wanted.min(GROUP_MAX - 1);
+        let mut header = self.header::<P>(C::ticks(), node, Level::METADATA);
+        self.flag_truncated(&mut header, wanted > shapes);
+        self.group(1 + shapes, header.ticks, Planes::LOGICAL_MEMORY, |store| {
+            store.put(header, payload);
+            put_shape(store, header, fact.shape, shapes);
+        });
+    }
+
+    /// A sample of a device's memory.
+    pub fn device_memory(&self, fact: &DeviceMemoryFact) {
+        let mut header = self.header::<DeviceMemory>(C::ticks(), NameId::NONE, Level::METADATA);
+        let mut take = |value: Option<u64>, flag| {
+            header.flags |= if value.is_some() { flag } else { 0 };
+            value.unwrap_or_default()
+        };
+        let payload = DeviceMemory {
+            used: take(fact.used, flags::MEMORY_USED),
+            free: take(fact.free, flags::MEMORY_FREE),
+            reserved: take(fact.reserved, flags::MEMORY_RESERVED),
+            capacity: take(fact.capacity, flags::MEMORY_CAPACITY),
+            device: fact.device,
+        };
+        self.store(header, &payload);
+    }
+
+    /// An edge between two nodes, which took `duration` ticks.
+    pub fn static_edge(&self, from: NameId, to: NameId, duration: u64) {
+        let named = flags::EDGE_FROM_NAMED | flags::EDGE_TO_NAMED;
+        let (from, to) = (u64::from(from.0), u64::from(to.0));
+        self.edge(named, Edge { from, to, duration, kind: EdgeKind::STATIC, ..Edge::default() });
+    }
+
+    /// An edge between two tensors.
+    pub fn data_edge(&self, from: TensorId, to: TensorId) {
+        let (from, to) = (from.0, to.0);
+        self.edge(0, Edge { from, to, kind: EdgeKind::DATA, ..Edge::default() });
+    }
+
+    fn edge(&self, bits: u16, edge: Edge) {
+        let mut header = self.header::<Edge>(C::ticks(), NameId::NONE, Level::TIMING);
+        header.flags |= bits;
+        self.store(header, &edge);
+    }
+
+    /// Stores a group of `records`, at most [`GROUP_MAX`], or counts it as dropped.
+    #[inline]
+    fn group(
+        &self,
+        records: usize,
+        ticks: Ticks,
+        planes: Planes,
+        fill: impl FnOnce(&mut Store<'_>),
+    ) {
+        if let Some(mut store) = self.block().reserve(records as u64, ticks, planes) {
+            fill(&mut store);
+            store.publish();
+        }
+    }
+
+    fn flag_truncated(&self, header: &mut RecordHeader, truncated: bool) {
+        if truncated {
+            header.flags |= flags::TRUNCATED;
+            add(&self.block().shown.truncated, 1);
+        }
+    }
+}
+
+/// Stores a shape as `records` continuations.
+fn put_shape(store: &mut Store<'_>, header: RecordHeader, shape: Option<&[usize]>, records: usize) {
+    let shape = shape.unwrap_or_default();
+    for record in 0..records {
+        let five = shape.get(record * DIMS..).unwrap_or_default();
+        let five = five.get(..DIMS).unwrap_or(five);
+        let dims = core::array::from_fn(|i| five.get(i).map_or(0, |&dim| dim as u64));
+        store.put_continued(header, five.len() as u16, &Shape { dims });
+    }
+}
+
+/// What [`scalar!`](crate::scalar) expands to.
+#[doc(hidden)]
+#[inline(always)]
+pub fn record_scalar<T: Target>(target: &T, site: &'static Site, value: impl FnOnce() -> f64) {
+    if site.level() <= T::MAX_LEVEL && target.is_armed(site) {
+        let value = value();
+        target.on_lane(Planes::SCALARS, |recorder| recorder.scalar(site.name_id(), value));
+    }
+}

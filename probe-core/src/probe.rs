@@ -1,0 +1,247 @@
+//! The probe: lanes, their rings, names and levels, in one value that needs no set-up.
+
+use core::marker::PhantomData;
+
+use tmrun_formats::{DType, DeviceCode, LaneId, Level, LevelSource, NameId};
+
+use crate::clock::Clock;
+use crate::lane::LaneBlock;
+use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
+use crate::record::Lane;
+use crate::ring::Slot;
+use crate::shared::{FIRST_DEVICE, FIRST_DTYPE, Shared, Threshold};
+use crate::sync::{AtomicU32, Ordering};
+
+/// A recorder's memory: `LANES` rings of `SLOTS` records, a table of `NAMES` names (with 64 bytes
+/// of text for each), and the clock that stamps the records.
+///
+/// It is const-constructible and all zeros, so that a `static` probe lies in .bss; nothing is ever
+/// allocated. `SLOTS` is a power of two and at least 32: a gap and the largest group always fit an
+/// empty ring.
+pub struct Probe<C, const LANES: usize, const SLOTS: usize, const NAMES: usize = 4096> {
+    shared: Shared,
+    lanes: [LaneBlock; LANES],
+    rings: [[Slot; SLOTS]; LANES],
+    entries: [Entry; NAMES],
+    index: [[AtomicU32; 2]; NAMES],
+    arena: [ArenaBlock; NAMES],
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
+    Probe<C, LANES, SLOTS, NAMES>
+{
+    /// An idle probe.
+    pub const fn new() -> Self {
+        const {
+            assert!(SLOTS.is_power_of_two() && SLOTS >= 32, "a power of two, 32 or more slots");
+            assert!(LANES > 0 && LANES < LaneId::RECORDER.0 as usize, "1 to 65,534 lanes");
+            assert!(NAMES > 0 && NAMES <= u32::MAX as usize / BYTES_PER_NAME, "1 to 2^26 names");
+        }
+        Self {
+            shared: Shared::new(),
+            lanes: [const { LaneBlock::new() }; LANES],
+            rings: [const { [const { Slot::new() }; SLOTS] }; LANES],
+            entries: [const { Entry::new() }; NAMES],
+            index: [const { [const { AtomicU32::new(0) }; 2] }; NAMES],
+            arena: [const { ArenaBlock::new() }; NAMES],
+            clock: PhantomData,
+        }
+    }
+
+    /// The same probe without its sizes.
+    #[inline(always)]
+    pub const fn view(&self) -> ProbeRef<'_, C> {
+        ProbeRef {
+            shared: &self.shared,
+            lanes: &self.lanes,
+            slots: self.rings.as_flattened(),
+            entries: &self.entries,
+            index: &self.index,
+            arena: &self.arena,
+            clock: PhantomData,
+        }
+    }
+}
+
+impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize> Default
+    for Probe<C, LANES, SLOTS, NAMES>
+{
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<C, const LANES: usize, const SLOTS: usize, const NAMES: usize> core::fmt::Debug
+    for Probe<C, LANES, SLOTS, NAMES>
+{
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Probe")
+            .field("lanes", &LANES)
+            .field("slots", &SLOTS)
+            .field("names", &NAMES)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A probe without its sizes: what lanes, drains and recorders work on.
+pub struct ProbeRef<'p, C> {
+    pub(crate) shared: &'p Shared,
+    pub(crate) lanes: &'p [LaneBlock],
+    slots: &'p [Slot],
+    entries: &'p [Entry],
+    index: &'p [[AtomicU32; 2]],
+    arena: &'p [ArenaBlock],
+    clock: PhantomData<fn() -> C>,
+}
+
+impl<C> Clone for ProbeRef<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for ProbeRef<'_, C> {}
+
+impl<C> core::fmt::Debug for ProbeRef<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("ProbeRef")
+            .field("lanes", &self.lanes.len())
+            .field("slots", &self.ring_slots())
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'p, C> ProbeRef<'p, C> {
+    /// Records that a lane's ring holds.
+    pub fn ring_slots(&self) -> usize {
+        self.slots.len() / self.lanes.len().max(1)
+    }
+
+    /// How many lanes there are.
+    pub fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
+
+    pub(crate) fn names(&self) -> Names<'p> {
+        let counters = &self.shared.names;
+        Names { counters, entries: self.entries, index: self.index, arena: self.arena }
+    }
+
+    /// The lane's ring.
+    pub(crate) fn ring(&self, lane: LaneId) -> &'p [Slot] {
+        if lane == LaneId::RECORDER {
+            return &self.shared.recorder_slots;
+        }
+        let (size, lane) = (self.ring_slots(), usize::from(lane.0));
+        self.slots.get(lane * size..(lane + 1) * size).unwrap_or_default()
+    }
+
+    /// Every lane with its block, the recorder's own last.
+    pub(crate) fn all_lanes(&self) -> impl Iterator<Item = (LaneId, &'p LaneBlock)> + use<'p, C> {
+        let own = core::iter::once((LaneId::RECORDER, &self.shared.recorder));
+        (0..).map(LaneId).zip(self.lanes).chain(own)
+    }
+
+    /// The id of a name, interned on first use. It takes some hundred nanoseconds: do it at set-up.
+    /// None when the table is full, which is counted; records then go out unnamed.
+    pub fn name(&self, name: &str) -> NameId {
+        self.node(&Node::named(name))
+    }
+
+    /// The id of a node with its type, `static_id` and source. The same node has the same id; the
+    /// same name with something else beside it has another.
+    pub fn node(&self, node: &Node<'_>) -> NameId {
+        self.names().intern(node)
+    }
+
+    /// The code of a device, such as `cpu` or `cuda:0`, defined on first use. [`DeviceCode::OTHER`]
+    /// when 254 are defined.
+    pub fn device(&self, name: &str) -> DeviceCode {
+        let code = self.shared.devices.code(self.name(name));
+        code.map_or(DeviceCode::OTHER, |at| DeviceCode(FIRST_DEVICE + at))
+    }
+
+    /// The code of an element type: a fixed one, or one defined on first use. [`DType::OTHER`] when
+    /// 127 are defined.
+    pub fn dtype(&self, name: &str) -> DType {
+        let fixed = DType::KNOWN.iter().copied().find(|dtype| dtype.name() == Some(name));
+        fixed.unwrap_or_else(|| {
+            let code = self.shared.dtypes.code(self.name(name));
+            code.map_or(DType::OTHER, |at| DType(FIRST_DTYPE + at))
+        })
+    }
+
+    /// The level in force; `None` while nothing is recording.
+    pub fn level(&self) -> Option<Level> {
+        self.shared.threshold().level()
+    }
+
+    /// Whether records of this level are wanted now.
+    #[inline(always)]
+    pub fn records(&self, level: Level) -> bool {
+        self.shared.threshold().records(level)
+    }
+
+    /// Records pushed after the last recording had ended; they are in no file.
+    pub fn after_finish(&self) -> u64 {
+        self.shared.after_finish.load(Ordering::Relaxed).into()
+    }
+
+    /// Sets the counters of a lane that nobody has, as if so much had been recorded on it: for tests
+    /// of what happens at their far ends.
+    #[doc(hidden)]
+    pub fn preset_counters(&self, lane: LaneId, position: u64, spans: u64) {
+        if let Some(block) = self.lanes.get(usize::from(lane.0)).filter(|block| !block.is_claimed())
+        {
+            block.preset(position, spans);
+        }
+    }
+
+    /// Claims a free lane. Its records carry no step until [`Target::step`](crate::Target::step) or
+    /// [`Target::enter_step`](crate::Target::enter_step) opens one.
+    ///
+    /// # Errors
+    ///
+    /// When every lane is taken.
+    pub fn claim(&self, name: &str) -> Result<Lane<'p, C>, NoLane> {
+        self.claim_block(name, 0).map(|block| Lane::new(*self, block)).ok_or(NoLane)
+    }
+
+    /// Claims a block. (Interning comes first: the name must be there when the drain sees the
+    /// claim.)
+    #[cold]
+    pub(crate) fn claim_block(&self, name: &str, thread: u64) -> Option<&'p LaneBlock> {
+        let name = self.name(name);
+        let free = |(id, block): &(LaneId, &'p LaneBlock)| {
+            block.try_claim(*id, self.ring(*id), name, thread)
+        };
+        (0..).map(LaneId).zip(self.lanes).find(free).map(|(_, block)| block)
+    }
+}
+
+impl<C: Clock> ProbeRef<'_, C> {
+    /// Changes the level of a running recording; while nothing is recording it does nothing. The
+    /// change becomes a Level record. It walks the probe's sites; it is not for the hot loop.
+    pub fn set_level(&self, level: Level) {
+        self.set_level_from(level, LevelSource::APPLICATION);
+    }
+
+    pub(crate) fn set_level_from(&self, level: Level, source: LevelSource) {
+        if self.level().is_some() {
+            self.shared.set_threshold(Threshold::of(level.min(Level::MAX)), source, C::ticks);
+        }
+    }
+}
+
+/// Every lane is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoLane;
+
+impl core::fmt::Display for NoLane {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("every lane of the probe is taken: give it more, or drop one that is not used")
+    }
+}
+
+impl core::error::Error for NoLane {}

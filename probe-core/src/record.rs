@@ -1,0 +1,253 @@
+//! Recording: what a lane's owner calls, and what the macros expand to.
+
+use core::marker::PhantomData;
+
+use tmrun_formats::wire::{Payload, RecordHeader};
+use tmrun_formats::{Level, NameId, Phase, Planes, Ticks};
+
+use crate::clock::Clock;
+use crate::lane::LaneBlock;
+use crate::probe::ProbeRef;
+use crate::site::Site;
+use crate::step::StepGuard;
+
+/// Something that records can be made on: a [`Lane`], or a probe that finds a lane for the calling
+/// thread. The macros take either.
+pub trait Target {
+    /// The clock that stamps the records.
+    type Clock: Clock;
+
+    /// The highest level that is compiled in: sites above it are no code at all.
+    const MAX_LEVEL: Level;
+
+    /// The probe behind it.
+    fn probe(&self) -> ProbeRef<'_, Self::Clock>;
+
+    /// The recording end of the caller's lane; `None` when there is no lane to be had.
+    ///
+    /// # Safety
+    ///
+    /// What is made of the answer does not outlive the caller's hold on the lane: it is used at
+    /// once, or it is a guard that keeps the lane from being given back.
+    #[doc(hidden)]
+    unsafe fn here(&self) -> Option<Recorder<'_, Self::Clock>>;
+
+    /// Runs `f` on the caller's lane. Without a lane the loss is counted, with these planes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn on_lane<R>(
+        &self,
+        planes: Planes,
+        f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
+    ) -> Option<R> {
+        // SAFETY: `f` must take any lifetime, so it keeps nothing of the recorder.
+        match unsafe { self.here() } {
+            Some(recorder) => Some(f(recorder)),
+            None => {
+                self.probe().shared.no_lane.count(1, planes);
+                None
+            }
+        }
+    }
+
+    /// Opens a step on the caller's lane, which ends when the guard is dropped. It does nothing
+    /// while nothing is recording.
+    #[inline]
+    fn step(&self, number: u64) -> StepGuard<'_, Self::Clock> {
+        self.step_as(number, Phase::default())
+    }
+
+    /// Opens a step of this phase, where it differs from the run's.
+    #[inline]
+    fn step_as(&self, number: u64, phase: Phase) -> StepGuard<'_, Self::Clock> {
+        if !self.probe().records(Level::PULSE) {
+            return StepGuard::inert();
+        }
+        // SAFETY: the guard counts among the lane's guards for as long as it lives.
+        match unsafe { self.here() } {
+            Some(recorder) => StepGuard::open(recorder, number, phase),
+            None => {
+                self.probe().shared.no_lane.count(1, Planes::HOST_TIME);
+                StepGuard::inert()
+            }
+        }
+    }
+
+    /// Joins a step that another lane opened: the records of the caller's lane belong to it until
+    /// the guard is dropped.
+    #[inline]
+    fn enter_step(&self, number: u64) -> StepGuard<'_, Self::Clock> {
+        self.step(number)
+    }
+
+    /// Runs `f` on the caller's lane if records of this level are wanted.
+    ///
+    /// This is how facts that no macro covers are recorded, in any number at once:
+    ///
+    /// ```
+    /// # use tmrun_probe_core::{AutoClock, Level, Probe, Target};
+    /// # static PROBE: Probe<AutoClock, 1, 64> = Probe::new();
+    /// # let lane = PROBE.view().claim("main").unwrap();
+    /// let gap = lane.probe().name("clip/fraction");
+    /// lane.at(Level::PULSE, |recorder| recorder.scalar(gap, 0.25));
+    /// ```
+    #[inline(always)]
+    fn at<R>(
+        &self,
+        level: Level,
+        f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
+    ) -> Option<R> {
+        if level <= Self::MAX_LEVEL && self.probe().records(level) {
+            self.on_lane(Planes::NONE, f)
+        } else {
+            None
+        }
+    }
+
+    /// Whether a static site is to record. (The macros call it.)
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_armed(&self, site: &'static Site) -> bool {
+        site.is_armed(|site| self.probe().register(site))
+    }
+}
+
+impl<C> ProbeRef<'_, C> {
+    #[cold]
+    #[inline(never)]
+    fn register(&self, site: &'static Site) -> bool {
+        self.shared.sites.register(site, self.name(site.name()), self.shared)
+    }
+}
+
+/// A lane, claimed. It can be moved to another thread but not shared, and is given back on drop.
+pub struct Lane<'p, C> {
+    probe: ProbeRef<'p, C>,
+    block: &'p LaneBlock,
+    /// One owner, one producer: `Send`, but not `Sync`.
+    owner: PhantomData<core::cell::Cell<()>>,
+}
+
+impl<'p, C> Lane<'p, C> {
+    pub(crate) const fn new(probe: ProbeRef<'p, C>, block: &'p LaneBlock) -> Self {
+        Self { probe, block, owner: PhantomData }
+    }
+
+    /// The lane's recording end, which does not look at the level. Most callers want
+    /// [`Target::at`].
+    #[inline(always)]
+    pub fn recorder(&self) -> Recorder<'_, C> {
+        Recorder::new(self.probe, self.block)
+    }
+}
+
+impl<C> Drop for Lane<'_, C> {
+    fn drop(&mut self) {
+        self.block.release();
+    }
+}
+
+impl<C> core::fmt::Debug for Lane<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Lane").field(&self.block.id()).finish()
+    }
+}
+
+impl<C: Clock> Target for Lane<'_, C> {
+    type Clock = C;
+    const MAX_LEVEL: Level = Level::MAX;
+
+    #[inline(always)]
+    fn probe(&self) -> ProbeRef<'_, C> {
+        self.probe
+    }
+
+    #[inline(always)]
+    unsafe fn here(&self) -> Option<Recorder<'_, C>> {
+        Some(self.recorder())
+    }
+}
+
+/// The recording end of a lane, for as long as a call lasts.
+pub struct Recorder<'l, C> {
+    probe: ProbeRef<'l, C>,
+    block: &'l LaneBlock,
+    /// Stays on its thread: it must not outlive the thread's claim.
+    here: PhantomData<*const ()>,
+}
+
+impl<C> Clone for Recorder<'_, C> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<C> Copy for Recorder<'_, C> {}
+
+impl<C> core::fmt::Debug for Recorder<'_, C> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_tuple("Recorder").field(&self.block.id()).finish()
+    }
+}
+
+impl<'l, C> Recorder<'l, C> {
+    #[inline(always)]
+    pub(crate) const fn new(probe: ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
+        Self { probe, block, here: PhantomData }
+    }
+
+    /// The recording end of this block. (The macros call it.)
+    ///
+    /// # Safety
+    ///
+    /// The block is a lane of `probe` that the calling thread owns.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub const unsafe fn on(probe: ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
+        Self::new(probe, block)
+    }
+
+    /// The probe behind the lane.
+    pub const fn probe(&self) -> ProbeRef<'l, C> {
+        self.probe
+    }
+
+    /// The time now, on the recording clock.
+    #[inline(always)]
+    pub fn now(&self) -> Ticks
+    where
+        C: Clock,
+    {
+        C::ticks()
+    }
+
+    #[inline(always)]
+    pub(crate) const fn block(&self) -> &'l LaneBlock {
+        self.block
+    }
+
+    /// The step that is open on the lane, 0 for none.
+    pub fn open_step(&self) -> u64 {
+        self.block.step()
+    }
+
+    /// The header of a record on this lane, in the span that is open.
+    #[inline(always)]
+    pub(crate) fn header<P: Payload>(
+        &self,
+        ticks: Ticks,
+        name: NameId,
+        level: Level,
+    ) -> RecordHeader {
+        RecordHeader { ticks, name, span: self.block.enclosing(), ..RecordHeader::of::<P>(level) }
+    }
+
+    /// Stores a record that is a group by itself.
+    #[inline(always)]
+    pub(crate) fn store<P: Payload>(&self, header: RecordHeader, payload: &P) {
+        if let Some(mut store) = self.block.reserve(1, header.ticks, P::KIND.plane()) {
+            store.put(header, payload);
+            store.publish();
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a recording did not start, or did not end well.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::drain::{AlreadyRecording, Summary};
+
+/// Why a recording did not start, or did not end well.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RecordError {
+    /// The probe is being recorded already.
+    Busy(AlreadyRecording),
+    /// The file could not be created.
+    Create {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The file could not be written to its end. What is in it up to there is whole, and what was
+    /// lost is counted.
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+        /// What the recording came to.
+        summary: Summary,
+    },
+    /// TMRUN_LEVEL is set to something that is no level.
+    Level {
+        /// What it is set to.
+        found: String,
+    },
+    /// The recorder's thread could not be started, or did not come to its end.
+    Thread {
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl std::fmt::Display for RecordError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Busy(error) => error.fmt(f),
+            Self::Create { path, source } if source.kind() == io::ErrorKind::AlreadyExists => {
+                write!(
+                    f,
+                    "{} exists already and is not written over: choose another name, or allow it \
+                     with ProfileRun::replace",
+                    path.display()
+                )
+            }
+            Self::Create { path, source } => {
+                write!(f, "{} could not be created: {source}", path.display())
+            }
+            Self::Write { path, source, summary } => write!(
+                f,
+                "{} could not be written: {source}; its first {} bytes are whole, {} records \
+                 behind them are lost",
+                path.display(),
+                summary.bytes,
+                summary.sink_failed
+            ),
+            Self::Level { found } => write!(
+                f,
+                "TMRUN_LEVEL is {found:?}: expected 0, 1, 2, 3, pulse, timing, metadata or numerics"
+            ),
+            Self::Thread { source } => write!(f, "the recorder's thread failed: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for RecordError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Busy(error) => Some(error),
+            Self::Create { source, .. } | Self::Write { source, .. } | Self::Thread { source } => {
+                Some(source)
+            }
+            Self::Level { .. } => None,
+        }
+    }
+}

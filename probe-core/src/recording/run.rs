@@ -1,0 +1,223 @@
+//! What a run is: who runs what, on which device, built how.
+
+use tmrun_formats::wire::{Frame, ItemV1, RunV1, TagV1};
+use tmrun_formats::{Level, Phase, RunId};
+
+use super::host;
+
+/// What a run is. Everything but entry point, step and device has a sensible default.
+///
+/// ```
+/// use tmrun_probe_core::ProfileRun;
+///
+/// let run = ProfileRun::training("trainer::update", 1, "cpu")
+///     .correlation_id("nightly-42")
+///     .cargo_features(["cuda"])
+///     .build_id("git:abc123")
+///     .tag("dataset", "small");
+/// assert_eq!(run.entrypoint(), "trainer::update");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileRun {
+    entrypoint: String,
+    phase: Phase,
+    capture_step: u64,
+    device: String,
+    warmup_steps: u64,
+    run_id: Option<String>,
+    correlation_id: Option<String>,
+    profile: String,
+    cargo_features: Vec<String>,
+    cfg: Vec<String>,
+    analysis_id: Option<String>,
+    build_id: Option<String>,
+    candle_version: Option<String>,
+    measured_region_synchronized: bool,
+    device_synchronized: bool,
+    tags: Vec<(String, String)>,
+    pub(super) level: Option<Level>,
+    pub(super) replace: bool,
+}
+
+impl ProfileRun {
+    /// A training run: its entry point, the update that it begins with (from 1) and its device.
+    pub fn training(entrypoint: &str, step: u64, device: &str) -> Self {
+        Self::new(entrypoint, step, device, Phase::TRAIN)
+    }
+
+    /// An inference run: its entry point, the invocation that it begins with and its device.
+    pub fn inference(entrypoint: &str, step: u64, device: &str) -> Self {
+        Self::new(entrypoint, step, device, Phase::INFER)
+    }
+
+    fn new(entrypoint: &str, step: u64, device: &str, phase: Phase) -> Self {
+        let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+        Self {
+            entrypoint: entrypoint.to_owned(),
+            phase,
+            capture_step: step,
+            device: device.to_owned(),
+            warmup_steps: 0,
+            run_id: None,
+            correlation_id: None,
+            profile: profile.to_owned(),
+            cargo_features: Vec::new(),
+            cfg: Vec::new(),
+            analysis_id: None,
+            build_id: None,
+            candle_version: None,
+            measured_region_synchronized: false,
+            device_synchronized: false,
+            tags: Vec::new(),
+            level: None,
+            replace: false,
+        }
+    }
+
+    /// The entry point.
+    pub fn entrypoint(&self) -> &str {
+        &self.entrypoint
+    }
+
+    /// The level to start with; 1 without. The environment variable TMRUN_LEVEL goes before it.
+    #[must_use]
+    pub fn level(mut self, level: Level) -> Self {
+        self.level = Some(level);
+        self
+    }
+
+    /// Whether a file of that name may be written over; not without.
+    #[must_use]
+    pub fn replace(mut self, replace: bool) -> Self {
+        self.replace = replace;
+        self
+    }
+
+    /// Invocations that warm up before the first one that counts.
+    #[must_use]
+    pub fn warmup_steps(mut self, steps: u64) -> Self {
+        self.warmup_steps = steps;
+        self
+    }
+
+    /// The run's identity, when the application has one; drawn at random without.
+    #[must_use]
+    pub fn run_id(mut self, id: &str) -> Self {
+        self.run_id = Some(id.to_owned());
+        self
+    }
+
+    /// What joins this run to others of the same work.
+    #[must_use]
+    pub fn correlation_id(mut self, id: &str) -> Self {
+        self.correlation_id = Some(id.to_owned());
+        self
+    }
+
+    /// The build profile, when it is not the debug or release that the probe was built with.
+    #[must_use]
+    pub fn profile(mut self, profile: &str) -> Self {
+        profile.clone_into(&mut self.profile);
+        self
+    }
+
+    /// The cargo features that the application was built with.
+    #[must_use]
+    pub fn cargo_features<T: Into<String>>(
+        mut self,
+        features: impl IntoIterator<Item = T>,
+    ) -> Self {
+        self.cargo_features.extend(features.into_iter().map(Into::into));
+        self
+    }
+
+    /// The `cfg` values that the application was built with.
+    #[must_use]
+    pub fn cfg<T: Into<String>>(mut self, cfg: impl IntoIterator<Item = T>) -> Self {
+        self.cfg.extend(cfg.into_iter().map(Into::into));
+        self
+    }
+
+    /// The static analysis that `static_id`s were copied from.
+    #[must_use]
+    pub fn analysis_id(mut self, id: &str) -> Self {
+        self.analysis_id = Some(id.to_owned());
+        self
+    }
+
+    /// The build that runs.
+    #[must_use]
+    pub fn build_id(mut self, id: &str) -> Self {
+        self.build_id = Some(id.to_owned());
+        self
+    }
+
+    /// The version of candle.
+    #[must_use]
+    pub fn candle_version(mut self, version: &str) -> Self {
+        self.candle_version = Some(version.to_owned());
+        self
+    }
+
+    /// The application synchronises the device right before and after the measured region.
+    #[must_use]
+    pub fn measured_region_device_synchronized(mut self) -> Self {
+        self.measured_region_synchronized = true;
+        self
+    }
+
+    /// The application synchronises the device around every span that it reports.
+    #[must_use]
+    pub fn device_synchronized(mut self) -> Self {
+        self.device_synchronized = true;
+        self
+    }
+
+    /// A descriptive tag.
+    #[must_use]
+    pub fn tag(mut self, key: &str, value: &str) -> Self {
+        self.tags.push((key.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// Hands the frames that describe the run to `write`.
+    pub(super) fn with_frames<R>(
+        &self,
+        run: RunId,
+        clock: (&str, bool),
+        ring_slots: u64,
+        write: impl FnOnce(&[Frame<'_>]) -> R,
+    ) -> R {
+        let (host, (rank, world_size)) = (host::host_name(), host::rank());
+        let drawn = run.to_string();
+        let mut frames = vec![Frame::Run(RunV1 {
+            run,
+            run_id: self.run_id.as_deref().unwrap_or(&drawn),
+            correlation_id: self.correlation_id.as_deref(),
+            entrypoint: &self.entrypoint,
+            device: &self.device,
+            phase: self.phase,
+            capture_step: self.capture_step,
+            warmup_steps: self.warmup_steps,
+            device_synchronized: self.device_synchronized,
+            measured_region_synchronized: self.measured_region_synchronized,
+            candle_version: self.candle_version.as_deref(),
+            profile: &self.profile,
+            analysis_id: self.analysis_id.as_deref(),
+            build_id: self.build_id.as_deref(),
+            host: host.as_deref(),
+            pid: Some(std::process::id()),
+            rank,
+            world_size,
+            rings: None,
+            clock: clock.0,
+            clock_invariant: clock.1,
+            ring_slots,
+        })];
+        frames.extend(self.tags.iter().map(|(key, value)| Frame::Tag(TagV1 { key, value })));
+        let items = self.cargo_features.iter().map(|text| Frame::CargoFeature(ItemV1 { text }));
+        frames.extend(items);
+        frames.extend(self.cfg.iter().map(|text| Frame::Cfg(ItemV1 { text })));
+        write(&frames)
+    }
+}

@@ -1,0 +1,218 @@
+//! The recorder's thread.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use tmrun_formats::Level;
+use tmrun_formats::wire::{FileHeader, Frame, TerminalV1};
+
+use super::file::FileSink;
+use super::{ProfileRun, RecordError, cost, host};
+use crate::calibrate::{Calibration, bracket};
+use crate::clock::{Clock, host_ns};
+use crate::drain::{Drain, Flush, Start, Summary};
+use crate::probe::ProbeRef;
+
+/// The shortest and the longest pause between two looks at the lanes. While a ring fills fast the
+/// pause is short; a head line is never polled in a loop, which would cost the producers more than
+/// the pause does.
+const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
+/// The oldest record that is not in the file.
+const FLUSH_EVERY: Duration = Duration::from_millis(100);
+const CALIBRATE_EVERY: Duration = Duration::from_secs(1);
+/// A ring this full (in 1/256) is filling fast.
+const FAST: u8 = 16;
+
+type FileDrain<C> = Drain<'static, C, FileSink>;
+
+/// A running recording. Finish it: one that is dropped is marked as failed.
+#[derive(Debug)]
+#[must_use = "a recording that is dropped is marked as failed"]
+pub struct Recording {
+    thread: Option<JoinHandle<Result<Summary, RecordError>>>,
+    end: Arc<Mutex<Option<End>>>,
+    path: PathBuf,
+}
+
+/// How the run ended.
+#[derive(Debug)]
+struct End {
+    reason: Option<String>,
+}
+
+impl<C: Clock> ProbeRef<'static, C> {
+    /// Starts recording this probe into a new file, on a thread of its own.
+    ///
+    /// # Errors
+    ///
+    /// When the probe is being recorded already, the file exists or cannot be created, TMRUN_LEVEL
+    /// is no level, or no thread can be had.
+    pub fn record(
+        &self,
+        path: impl AsRef<Path>,
+        run: ProfileRun,
+    ) -> Result<Recording, RecordError> {
+        let path = path.as_ref().to_owned();
+        let level = start_level(&run)?;
+        let create = |source| RecordError::Create { path: path.clone(), source };
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(run.replace).create_new(!run.replace);
+        let file = options.open(&path).map_err(create)?;
+
+        let nominal = C::ticks_per_second();
+        let id = host::new_run_id();
+        let header = FileHeader { run: id, created_ns: host::unix_ns(), ticks_per_second: nominal };
+        let first = bracket(C::ticks, host_ns);
+        let clock = (C::NAME, C::is_invariant());
+        let slots = self.ring_slots() as u64;
+        let recording_cost = cost::measure::<C>();
+        let drain = run.with_frames(id, clock, slots, |frames| {
+            let mut frames = frames.to_vec();
+            frames.push(Frame::Calibration(first));
+            frames.push(Frame::RecorderCost(recording_cost));
+            Drain::start(*self, FileSink(file), &header, &frames, level)
+        });
+        let mut drain = drain.map_err(|error| match error {
+            Start::Busy(busy) => RecordError::Busy(busy),
+            Start::Sink(source) => create(source),
+        })?;
+        drain.set_cost(recording_cost);
+
+        let end = Arc::new(Mutex::new(None));
+        let worker = Worker {
+            drain,
+            end: Arc::clone(&end),
+            path: path.clone(),
+            calibration: Calibration::start(first),
+            error: None,
+        };
+        let thread = std::thread::Builder::new()
+            .name("tmrun recorder".to_owned())
+            .spawn(move || worker.run())
+            .map_err(|source| RecordError::Thread { source })?;
+        Ok(Recording { thread: Some(thread), end, path })
+    }
+}
+
+/// TMRUN_LEVEL, else what the run asks for, else timing.
+fn start_level(run: &ProfileRun) -> Result<Level, RecordError> {
+    match std::env::var("TMRUN_LEVEL") {
+        Ok(text) => text.parse().map_err(|_| RecordError::Level { found: text }),
+        Err(_) => Ok(run.level.unwrap_or(Level::TIMING)),
+    }
+}
+
+impl Recording {
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Ends a run that did what it was to do: writes what is pending and no more.
+    ///
+    /// # Errors
+    ///
+    /// When the file could not be written to its end, now or earlier.
+    pub fn finish(mut self) -> Result<Summary, RecordError> {
+        self.end(None)
+    }
+
+    /// Ends a run that did not, and says why.
+    ///
+    /// # Errors
+    ///
+    /// As [`finish`](Self::finish).
+    pub fn finish_failed(mut self, reason: &str) -> Result<Summary, RecordError> {
+        self.end(Some(reason.to_owned()))
+    }
+
+    fn end(&mut self, reason: Option<String>) -> Result<Summary, RecordError> {
+        let Some(thread) = self.thread.take() else { return Ok(Summary::default()) };
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(End { reason });
+        thread.thread().unpark();
+        thread.join().unwrap_or_else(|_| {
+            let source = io::Error::other("it panicked; the file ends where it was");
+            Err(RecordError::Thread { source })
+        })
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let reason = if std::thread::panicking() {
+            "the thread that recorded panicked"
+        } else {
+            "the recording was dropped without being finished"
+        };
+        // Nobody is left to hear of an error here; the file's missing end tells of it.
+        let _ = self.end(Some(reason.to_owned()));
+    }
+}
+
+/// What the thread owns.
+struct Worker<C: Clock> {
+    drain: FileDrain<C>,
+    end: Arc<Mutex<Option<End>>>,
+    path: PathBuf,
+    calibration: Calibration,
+    error: Option<io::Error>,
+}
+
+impl<C: Clock> Worker<C> {
+    fn run(mut self) -> Result<Summary, RecordError> {
+        let (mut flushed, mut calibrated) = (Instant::now(), Instant::now());
+        let [shortest, longest] = PAUSES;
+        let mut pause = shortest;
+        loop {
+            let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(end) = end {
+                return self.finish(&end);
+            }
+            let all = flushed.elapsed() >= FLUSH_EVERY;
+            let polled = self.drain.poll(if all { Flush::All } else { Flush::Full });
+            let polled = self.keep_error(polled).unwrap_or_default();
+            if all {
+                flushed = Instant::now();
+            }
+            if calibrated.elapsed() >= CALIBRATE_EVERY {
+                calibrated = Instant::now();
+                self.calibrate();
+            }
+            pause = if polled.fullest >= FAST { shortest } else { (pause * 2).min(longest) };
+            std::thread::park_timeout(pause);
+        }
+    }
+
+    fn calibrate(&mut self) {
+        let sample = self.calibration.next(bracket(C::ticks, host_ns));
+        let written = self.drain.write_frames(&[Frame::Calibration(sample)]);
+        self.keep_error(written);
+    }
+
+    /// Remembers the first error; the drain goes on, and counts.
+    fn keep_error<T>(&mut self, result: io::Result<T>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                self.error.get_or_insert(error);
+                None
+            }
+        }
+    }
+
+    fn finish(mut self, end: &End) -> Result<Summary, RecordError> {
+        let last = self.calibration.next(bracket(C::ticks, host_ns));
+        let reason = end.reason.as_deref();
+        let terminal = TerminalV1 { complete: reason.is_none(), reason, ticks: C::ticks() };
+        let frames = [Frame::Calibration(last), Frame::Terminal(terminal)];
+        let (summary, finished) = self.drain.finish(&frames);
+        match self.error.or(finished.err()) {
+            None => Ok(summary),
+            Some(source) => Err(RecordError::Write { path: self.path, source, summary }),
+        }
+    }
+}

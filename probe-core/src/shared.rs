@@ -1,0 +1,207 @@
+//! What all lanes of a probe share.
+
+use core::ops::Range;
+
+use tmrun_formats::wire::{DTypeV1, DeviceV1, Frame, LevelChange};
+use tmrun_formats::{DType, DeviceCode, Level, LevelSource, NameId, Planes, Ticks};
+
+use crate::codes::CodeTable;
+use crate::lane::LaneBlock;
+use crate::names::{NameCounters, Names};
+use crate::ring::Slot;
+use crate::site::Sites;
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, Word};
+
+/// Slots of the recorder's own lane.
+const RECORDER_SLOTS: usize = 128;
+/// The first code that a file defines by a frame.
+pub(crate) const FIRST_DEVICE: u8 = 1;
+/// The first code that a file defines by a frame.
+pub(crate) const FIRST_DTYPE: u8 = 128;
+/// Level changes that may wait for the drain.
+const CHANGES: usize = 64;
+
+/// Up to which level sites record: 0 while nothing is recording, else the level plus one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threshold(u8);
+
+impl Threshold {
+    pub(crate) const OFF: Self = Self(0);
+
+    pub(crate) const fn of(level: Level) -> Self {
+        Self(level.0.saturating_add(1))
+    }
+
+    #[inline(always)]
+    pub(crate) const fn records(self, level: Level) -> bool {
+        level.0 < self.0
+    }
+
+    /// The level in force, unless nothing is recording.
+    pub(crate) const fn level(self) -> Option<Level> {
+        match self.0.checked_sub(1) {
+            Some(level) => Some(Level(level)),
+            None => None,
+        }
+    }
+}
+
+/// The part of a probe that does not depend on its sizes.
+pub(crate) struct Shared {
+    threshold: AtomicU8,
+    /// Held while the level changes: by whoever changes it, and by the drain as it takes changes.
+    changing: AtomicBool,
+    changes: [Change; CHANGES],
+    changes_len: AtomicU32,
+    changes_lost: AtomicU32,
+    /// A drain exists.
+    pub(crate) draining: AtomicBool,
+    pub(crate) sites: Sites,
+    pub(crate) names: NameCounters,
+    pub(crate) devices: CodeTable<254>,
+    pub(crate) dtypes: CodeTable<127>,
+    pub(crate) no_lane: Missed,
+    pub(crate) after_finish: AtomicU32,
+    pub(crate) recorder: LaneBlock,
+    pub(crate) recorder_slots: [Slot; RECORDER_SLOTS],
+}
+
+/// A level change on its way to the recorder's lane.
+struct Change {
+    asked: Word,
+    armed: Word,
+    what: AtomicU32,
+}
+
+/// Records that found no lane: any thread may count one.
+pub(crate) struct Missed {
+    records: AtomicU32,
+    groups: AtomicU32,
+    planes: AtomicU32,
+}
+
+impl Missed {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn count(&self, records: u32, planes: Planes) {
+        self.records.fetch_add(records, Ordering::Relaxed);
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.planes.fetch_or(planes.0, Ordering::Relaxed);
+    }
+
+    /// Takes what was counted: records, groups, planes.
+    pub(crate) fn take(&self) -> (u32, u32, Planes) {
+        let records = self.records.swap(0, Ordering::Relaxed);
+        let groups = self.groups.swap(0, Ordering::Relaxed);
+        (records, groups, Planes(self.planes.swap(0, Ordering::Relaxed)))
+    }
+}
+
+impl Shared {
+    pub(crate) const fn new() -> Self {
+        Self {
+            threshold: AtomicU8::new(0),
+            changing: AtomicBool::new(false),
+            changes: [const {
+                Change { asked: Word::new(0), armed: Word::new(0), what: AtomicU32::new(0) }
+            }; CHANGES],
+            changes_len: AtomicU32::new(0),
+            changes_lost: AtomicU32::new(0),
+            draining: AtomicBool::new(false),
+            sites: Sites::new(),
+            names: NameCounters::new(),
+            devices: CodeTable::new(),
+            dtypes: CodeTable::new(),
+            no_lane: Missed {
+                records: AtomicU32::new(0),
+                groups: AtomicU32::new(0),
+                planes: AtomicU32::new(0),
+            },
+            after_finish: AtomicU32::new(0),
+            recorder: LaneBlock::new(),
+            recorder_slots: [const { Slot::new() }; RECORDER_SLOTS],
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn threshold(&self) -> Threshold {
+        Threshold(self.threshold.load(Ordering::Relaxed))
+    }
+
+    /// Hands the frames of these device and dtype codes to `each`.
+    pub(crate) fn emit_codes(
+        &self,
+        names: Names<'_>,
+        devices: Range<u8>,
+        dtypes: Range<u8>,
+        each: &mut dyn FnMut(&Frame<'_>),
+    ) {
+        let text = |name: NameId| names.get(name).map_or("", |node| node.name);
+        for (at, name) in self.devices.range(devices) {
+            let code = DeviceCode(FIRST_DEVICE + at);
+            each(&Frame::Device(DeviceV1 { code, name: text(name) }));
+        }
+        for (at, name) in self.dtypes.range(dtypes) {
+            let code = DType(FIRST_DTYPE + at);
+            each(&Frame::DType(DTypeV1 { code, name: text(name), bits: 0 }));
+        }
+    }
+
+    /// Runs `f` while nobody else changes the level. Never called by a record.
+    fn exclusively<R>(&self, f: impl FnOnce() -> R) -> R {
+        while self
+            .changing
+            .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
+            .is_err()
+        {
+            core::hint::spin_loop();
+        }
+        let result = f();
+        self.changing.store(false, Ordering::Release);
+        result
+    }
+
+    /// Arms the sites up to a level, or disarms all, and leaves word for the recorder's lane.
+    pub(crate) fn set_threshold(&self, to: Threshold, source: LevelSource, now: fn() -> Ticks) {
+        self.exclusively(|| {
+            let from = self.threshold();
+            let asked = now();
+            self.threshold.store(to.0, Ordering::SeqCst);
+            self.sites.arm_all(self);
+            let armed = now();
+            let Some(new) = to.level() else { return };
+            let old = from.level().unwrap_or(new);
+            let at = self.changes_len.load(Ordering::Relaxed);
+            let Some(change) = self.changes.get(at as usize) else {
+                self.changes_lost.fetch_add(1, Ordering::Relaxed);
+                return;
+            };
+            change.asked.set(asked.0);
+            change.armed.set(armed.0);
+            change.what.store(u32::from_le_bytes([old.0, new.0, source.0, 0]), Ordering::Relaxed);
+            self.changes_len.store(at + 1, Ordering::Relaxed);
+        });
+    }
+
+    /// Hands the waiting level changes to `each`, in order, and returns how many were lost because
+    /// more came than could wait.
+    pub(crate) fn take_changes(&self, mut each: impl FnMut(LevelChange)) -> u32 {
+        if self.changes_len.load(Ordering::Relaxed) == 0 {
+            return 0;
+        }
+        self.exclusively(|| {
+            let count = self.changes_len.swap(0, Ordering::Relaxed) as usize;
+            for change in self.changes.iter().take(count) {
+                let [old, new, source, _] = change.what.load(Ordering::Relaxed).to_le_bytes();
+                each(LevelChange {
+                    asked: Ticks(change.asked.get()),
+                    armed: Ticks(change.armed.get()),
+                    old: Level(old),
+                    new: Level(new),
+                    source: LevelSource(source),
+                });
+            }
+            self.changes_lost.swap(0, Ordering::Relaxed)
+        })
+    }
+}

@@ -1,0 +1,133 @@
+//! The one place that knows which atomics the target has.
+//!
+//! Everything a lane holds is an atomic with relaxed access: on every target a plain load or store,
+//! and no aliasing argument is needed anywhere. The orderings that matter are named by the two
+//! methods that have them: [`Position::publish`] and [`Position::observe`].
+
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+
+use core::sync::atomic::AtomicUsize;
+
+/// A 64-bit value with one writer, which any thread may read.
+#[cfg(target_has_atomic = "64")]
+#[repr(transparent)]
+pub(crate) struct Word(core::sync::atomic::AtomicU64);
+
+#[cfg(target_has_atomic = "64")]
+impl Word {
+    pub(crate) const fn new(value: u64) -> Self {
+        Self(core::sync::atomic::AtomicU64::new(value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// A 64-bit value with one writer, which any thread may read: where the target has no 64-bit
+/// atomics the high half is kept twice, written before and after the low half, and a reader that
+/// finds the two copies equal, reading in the other order, has a whole value.
+#[cfg(not(target_has_atomic = "64"))]
+pub(crate) struct Word {
+    first: AtomicU32,
+    low: AtomicU32,
+    second: AtomicU32,
+}
+
+#[cfg(not(target_has_atomic = "64"))]
+impl Word {
+    pub(crate) const fn new(value: u64) -> Self {
+        let high = (value >> 32) as u32;
+        Self {
+            first: AtomicU32::new(high),
+            low: AtomicU32::new(value as u32),
+            second: AtomicU32::new(high),
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn get(&self) -> u64 {
+        loop {
+            let second = self.second.load(Ordering::Acquire);
+            let low = self.low.load(Ordering::Acquire);
+            if self.first.load(Ordering::Acquire) == second {
+                return u64::from(second) << 32 | u64::from(low);
+            }
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u64) {
+        let high = (value >> 32) as u32;
+        self.first.store(high, Ordering::Release);
+        self.low.store(value as u32, Ordering::Release);
+        self.second.store(high, Ordering::Release);
+    }
+}
+
+/// Eight little-endian bytes of a slot. It may be read only while its slot is published.
+#[cfg(target_has_atomic = "64")]
+#[repr(transparent)]
+pub(crate) struct SlotWord(core::sync::atomic::AtomicU64);
+
+#[cfg(target_has_atomic = "64")]
+impl SlotWord {
+    pub(crate) const fn new() -> Self {
+        Self(core::sync::atomic::AtomicU64::new(0))
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value.to_le(), Ordering::Relaxed);
+    }
+}
+
+/// Eight little-endian bytes of a slot. It may be read only while its slot is published.
+#[cfg(not(target_has_atomic = "64"))]
+#[repr(C, align(8))]
+pub(crate) struct SlotWord([AtomicU32; 2]);
+
+#[cfg(not(target_has_atomic = "64"))]
+impl SlotWord {
+    pub(crate) const fn new() -> Self {
+        Self([AtomicU32::new(0), AtomicU32::new(0)])
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u64) {
+        let [low, high] = &self.0;
+        low.store((value as u32).to_le(), Ordering::Relaxed);
+        high.store(((value >> 32) as u32).to_le(), Ordering::Relaxed);
+    }
+}
+
+/// A position of a ring as one side publishes it and the other observes it: the low bits of a
+/// 64-bit counter, all of them where the target has 64-bit words. Both sides keep the full counter
+/// and are never a whole ring apart, so the observer can complete it.
+#[repr(align(128))]
+pub(crate) struct Position(AtomicUsize);
+
+impl Position {
+    pub(crate) const fn new(value: u64) -> Self {
+        Self(AtomicUsize::new(value as usize))
+    }
+
+    /// Makes everything written before it visible to whoever observes this value.
+    #[inline(always)]
+    pub(crate) fn publish(&self, value: u64) {
+        self.0.store(value as usize, Ordering::Release);
+    }
+
+    /// The full counter, which is at or a little after `known`.
+    #[inline(always)]
+    pub(crate) fn observe(&self, known: u64) -> u64 {
+        let ahead = self.0.load(Ordering::Acquire).wrapping_sub(known as usize);
+        known.wrapping_add(ahead as u64)
+    }
+}
