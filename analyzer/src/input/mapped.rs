@@ -1,6 +1,6 @@
 //! Files as memory. The crate's one `unsafe` block is here.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::path::Path;
 
 use super::{Bytes, InputError};
@@ -8,11 +8,12 @@ use super::{Bytes, InputError};
 /// Maps a regular file for reading; an empty one cannot be mapped and is held instead.
 pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
     let error = |source| InputError::File { path: path.to_owned(), source };
-    let file = File::open(path).map_err(error)?;
-    let metadata = file.metadata().map_err(error)?;
-    if !metadata.is_file() {
+    // Asked before it is opened: opening a named pipe would wait for its writer.
+    if !fs::metadata(path).map_err(error)?.is_file() {
         return Err(InputError::NotAFile { path: path.to_owned() });
     }
+    let file = File::open(path).map_err(error)?;
+    let metadata = file.metadata().map_err(error)?;
     if metadata.len() == 0 {
         return Ok(Bytes::Held(Vec::new()));
     }

@@ -1,0 +1,113 @@
+//! What has to be worked out before it can be shown.
+
+use std::collections::BTreeMap;
+
+use tmrun::scan::{ChunkState, LaneSteps, Recording};
+use tmrun_formats::LaneId;
+use tmrun_formats::wire::{ChunkKind, Kind};
+
+/// Numbers that both forms of the answer show.
+#[derive(Debug, Default)]
+pub(super) struct Facts {
+    pub(super) chunks: Chunks,
+    /// The steps of the lane that has the most: others may have joined it, or seen only some.
+    pub(super) steps: LaneSteps,
+    /// Records that each lane lost, as far as they were counted.
+    pub(super) lost: BTreeMap<LaneId, u64>,
+    /// From the first record to the last, in nanoseconds since the first calibration.
+    pub(super) span_ns: Option<(u64, u64)>,
+    /// The greatest half bracket of a calibration, in nanoseconds.
+    pub(super) uncertainty_ns: u64,
+    pub(super) cost: Option<Cost>,
+}
+
+/// Chunks by kind, those that are not used apart.
+#[derive(Debug, Default)]
+pub(super) struct Chunks {
+    pub(super) records: u64,
+    pub(super) meta: u64,
+    pub(super) index: u64,
+    pub(super) blob: u64,
+    pub(super) unknown: u64,
+    pub(super) damaged: u64,
+}
+
+/// What recording cost, as estimated from the recorder's own calibration.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cost {
+    pub(super) record_ns: f64,
+    pub(super) span_ns: f64,
+    pub(super) total_ns: f64,
+    pub(super) step_ns: Option<f64>,
+}
+
+impl Facts {
+    pub(super) fn of(recording: &Recording<'_>) -> Self {
+        let clock = recording.clock();
+        let steps = most_steps(recording);
+        let uncertainty = recording.calibrations().uncertainty;
+        let at = recording.span().map(|span| span.0).unwrap_or_default();
+        Self {
+            chunks: Chunks::of(recording),
+            steps,
+            lost: lost(recording),
+            span_ns: recording.span().map(|(first, last)| (clock.ns(first), clock.ns(last))),
+            uncertainty_ns: clock.span_ns(at, uncertainty),
+            cost: Cost::of(recording, steps.counts.steps),
+        }
+    }
+}
+
+/// The first of the lanes that have the most steps.
+fn most_steps(recording: &Recording<'_>) -> LaneSteps {
+    let lanes = recording.lanes().iter().map(|(_, lane)| lane.steps);
+    lanes.fold(LaneSteps::default(), |most, lane| {
+        if lane.counts.steps > most.counts.steps { lane } else { most }
+    })
+}
+
+impl Chunks {
+    fn of(recording: &Recording<'_>) -> Self {
+        let mut chunks = Self::default();
+        for info in recording.chunks() {
+            let count = match (info.state, info.header.kind) {
+                (ChunkState::Damaged | ChunkState::Displaced, _) => &mut chunks.damaged,
+                (ChunkState::Unknown, _) => &mut chunks.unknown,
+                (_, ChunkKind::RECORDS) => &mut chunks.records,
+                (_, ChunkKind::META) => &mut chunks.meta,
+                (_, ChunkKind::INDEX) => &mut chunks.index,
+                (_, ChunkKind::BLOB) => &mut chunks.blob,
+                _ => &mut chunks.unknown,
+            };
+            *count = count.saturating_add(1);
+        }
+        chunks
+    }
+}
+
+fn lost(recording: &Recording<'_>) -> BTreeMap<LaneId, u64> {
+    let mut lost = BTreeMap::new();
+    for gap in recording.lost() {
+        if let Some(lane) = gap.lane {
+            let records: &mut u64 = lost.entry(lane).or_default();
+            *records = records.saturating_add(gap.records);
+        }
+    }
+    lost
+}
+
+impl Cost {
+    fn of(recording: &Recording<'_>, steps: u64) -> Option<Self> {
+        let cost = recording.meta().cost?;
+        let nominal = recording.header().ticks_per_second as f64;
+        let rate = recording.calibrations().measured_rate().unwrap_or(nominal);
+        let ns =
+            |thousandths: u64| Some(thousandths as f64 * 1e6 / rate).filter(|ns| ns.is_finite());
+        let (record_ns, span_ns) = (ns(cost.record)?, ns(cost.span)?);
+        let spans = recording.counts().of(Kind::Span);
+        let others = recording.counts().total().saturating_sub(spans);
+        let total_ns = spans as f64 * span_ns + others as f64 * record_ns;
+        let step_ns = (steps > 0).then(|| total_ns / steps as f64);
+        Some(Self { record_ns, span_ns, total_ns, step_ns })
+    }
+}

@@ -1,0 +1,53 @@
+//! `tmrun info FILE`: what is in a recording.
+
+mod facts;
+mod json;
+mod text;
+
+use std::path::PathBuf;
+
+use tmrun::input::Input;
+
+use super::loss::Loss;
+use super::output::OutputArgs;
+use super::{Failure, Outcome, open};
+
+/// Show what is in a recording: run, levels, lanes, counts, gaps, clock, cost
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  done; a file without trailer is said so on standard error
+  1  the file cannot be read, or is no recording
+  2  the command line is wrong
+  3  done, and evidence was lost: the first line and standard error say what
+
+Examples:
+  tmrun info run.tmrun
+  tmrun info --json run.tmrun | jq .records
+  tmrun info --json -o run.info.json run.tmrun
+  ssh trainer cat run.tmrun | tmrun info -")]
+pub(crate) struct InfoArgs {
+    /// The recording; - reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print one JSON document (schema tmrun/info/1)
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &InfoArgs) -> Result<Outcome, Failure> {
+    args.output.check()?;
+    let input = Input::open(&args.file)?;
+    let recording = open::recording(&input, input.name())?;
+    let loss = Loss::of(&recording);
+    let facts = facts::Facts::of(&recording);
+    let answer = match args.json {
+        true => json::document(&recording, &facts, &loss),
+        false => text::page(&recording, &facts, &loss).into_bytes(),
+    };
+    args.output.write::<Failure>(|out| Ok(out.write_all(&answer)?))?;
+    open::say_if_not_finished(&recording);
+    Ok(loss.outcome(input.name()))
+}

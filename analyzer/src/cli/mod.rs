@@ -1,0 +1,116 @@
+//! What the user typed, and what came of it.
+
+mod audit;
+mod info;
+mod loss;
+mod open;
+mod output;
+mod progress;
+mod text;
+mod verify;
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tmrun::input::InputError;
+use tmrun::scan::OpenError;
+
+/// Reads .tmrun recordings of training and inference runs.
+#[derive(Debug, Parser)]
+#[command(name = "tmrun", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed, or the answer is no
+  2  the command line is wrong
+  3  done, but evidence was lost inside what the command covered; standard error says what
+
+Results go to standard output, messages to standard error. - stands for standard input or output.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Info(info::InfoArgs),
+    Verify(verify::VerifyArgs),
+    Audit(audit::AuditArgs),
+}
+
+/// What came of a command that could do its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It is done, and nothing was lost.
+    Done,
+    /// The answer is no.
+    No,
+    /// It is done, and standard error says what was lost.
+    Lost,
+}
+
+/// Why a command could not do its work.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// The input could not be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The input is no recording.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The output could not be written.
+    #[error(transparent)]
+    Output(#[from] output::OutputError),
+    /// Something else could not be read or written.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Failure {
+    /// Whoever read the output has seen enough.
+    fn is_broken_pipe(&self) -> bool {
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Io(error) => broken(error),
+            Self::Output(error) => error.is_broken_pipe(),
+            Self::Input(_) | Self::Open(_) => false,
+        }
+    }
+}
+
+impl Cli {
+    /// Does what was asked.
+    pub(crate) fn run(&self) -> Result<Outcome, Failure> {
+        match &self.command {
+            Command::Info(args) => info::run(args),
+            Command::Verify(args) => verify::run(args),
+            Command::Audit(args) => {
+                let mut stdout = io::stdout().lock();
+                let answer = audit::run(args, &mut stdout, &mut io::stderr().lock())?;
+                stdout.flush()?;
+                Ok(if answer.exit_code() == 0 { Outcome::Done } else { Outcome::No })
+            }
+        }
+    }
+}
+
+/// Says what failed, and gives the process its exit code.
+pub(crate) fn exit_code(answer: Result<Outcome, Failure>) -> ExitCode {
+    match answer {
+        Ok(Outcome::Done) => ExitCode::SUCCESS,
+        Ok(Outcome::No) => ExitCode::from(1),
+        Ok(Outcome::Lost) => ExitCode::from(3),
+        Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
+        Err(failure) => {
+            say(format_args!("tmrun: {failure}"));
+            ExitCode::from(1)
+        }
+    }
+}
+
+/// A line on standard error. When that is closed, nobody wants to know.
+pub(crate) fn say(line: std::fmt::Arguments<'_>) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}

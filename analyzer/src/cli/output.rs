@@ -1,0 +1,165 @@
+//! Where results go: standard output, or a file that appears whole or not at all.
+
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where the result goes.
+#[derive(Debug, Clone, clap::Args)]
+pub(super) struct OutputArgs {
+    /// Write the result to this file instead of standard output
+    #[arg(short, long, value_name = "FILE", default_value = "-", hide_default_value = true)]
+    pub(super) output: PathBuf,
+    /// Replace the file if it exists
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// An output that could not be written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OutputError {
+    /// A file is there already.
+    #[error("{}: exists already; --force replaces it", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file could not be written.
+    #[error("{}: cannot be written: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Standard output could not be written.
+    #[error("standard output: cannot be written: {0}")]
+    Stdout(io::Error),
+}
+
+impl OutputError {
+    pub(super) fn is_broken_pipe(&self) -> bool {
+        match self {
+            Self::Stdout(source) | Self::File { source, .. } => {
+                source.kind() == io::ErrorKind::BrokenPipe
+            }
+            Self::Exists { .. } => false,
+        }
+    }
+}
+
+impl OutputArgs {
+    /// Refuses at once what would be refused in the end: to replace a file without `--force`. What
+    /// is not a regular file (a pipe, `/dev/null`) is written to and never replaced.
+    pub(super) fn check(&self) -> Result<(), OutputError> {
+        let exists = fs::metadata(&self.output).is_ok_and(|metadata| metadata.is_file());
+        if exists && !self.force && !self.is_stdout() {
+            return Err(OutputError::Exists { path: self.output.clone() });
+        }
+        Ok(())
+    }
+
+    fn is_stdout(&self) -> bool {
+        self.output.as_os_str() == "-"
+    }
+
+    /// Lets `write` write the result. A file is written beside its place, synchronised, and renamed
+    /// into it: whatever happens, the place holds all of the result or what it held before.
+    pub(super) fn write<E: From<OutputError> + From<io::Error>>(
+        &self,
+        write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.check()?;
+        if self.is_stdout() {
+            let mut stdout = BufWriter::new(io::stdout().lock());
+            write(&mut stdout)?;
+            return Ok(stdout.flush().map_err(OutputError::Stdout)?);
+        }
+        let path = &self.output;
+        let failed = |source| OutputError::File { path: path.clone(), source };
+        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+            let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
+            let mut file = BufWriter::new(file);
+            write(&mut file)?;
+            return Ok(file.flush().map_err(failed)?);
+        }
+        let folder = folder_of(path);
+        let beside = tempfile::Builder::new()
+            .prefix(".tmrun-")
+            .permissions(Permissions::from_mode(0o666))
+            .tempfile_in(folder)
+            .map_err(failed)?;
+        let mut file = BufWriter::new(beside);
+        write(&mut file)?;
+        let beside = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        beside.as_file().sync_all().map_err(failed)?;
+        self.place(beside)?;
+        Ok(File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?)
+    }
+
+    fn place(&self, beside: tempfile::NamedTempFile) -> Result<(), OutputError> {
+        let path = self.output.clone();
+        let placed = match self.force {
+            true => beside.persist(&path),
+            false => beside.persist_noclobber(&path),
+        };
+        match placed {
+            Ok(_) => Ok(()),
+            Err(error) if error.error.kind() == io::ErrorKind::AlreadyExists => {
+                Err(OutputError::Exists { path })
+            }
+            Err(error) => Err(OutputError::File { path, source: error.error }),
+        }
+    }
+}
+
+fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn to(path: PathBuf, force: bool) -> OutputArgs {
+        OutputArgs { output: path, force }
+    }
+
+    fn write(output: &OutputArgs, text: &str) -> Result<(), super::super::Failure> {
+        output.write(|out| Ok(out.write_all(text.as_bytes())?))
+    }
+
+    #[test]
+    fn a_file_is_replaced_by_force_alone() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        write(&to(path.clone(), false), "one").expect("a new file");
+        let refused = write(&to(path.clone(), false), "two").expect_err("refused");
+        assert!(refused.to_string().contains("--force"));
+        assert_eq!(fs::read_to_string(&path).expect("text"), "one");
+        write(&to(path.clone(), true), "three").expect("replaced");
+        assert_eq!(fs::read_to_string(&path).expect("text"), "three");
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out");
+        let failed = to(path, false).write::<super::super::Failure>(|out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("no more").into())
+        });
+        assert!(failed.is_err());
+        assert_eq!(fs::read_dir(folder.path()).expect("entries").count(), 0);
+    }
+
+    #[test]
+    fn a_device_is_written_to_and_not_replaced() {
+        write(&to("/dev/null".into(), false), "text").expect("written");
+        assert!(!fs::metadata("/dev/null").expect("there").is_file());
+    }
+}

@@ -1,0 +1,155 @@
+//! Text for people: aligned tables, readable numbers, and nothing that moves the cursor.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// The longest text from a file that a line shows.
+const LONGEST: usize = 120;
+
+/// Text from a file, safe for a terminal: what would control it is escaped, and what is too long
+/// for a line is cut.
+pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    let tame = |c: char| !c.is_control() && !turns(c);
+    if text.len() <= LONGEST && text.chars().all(tame) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::new();
+    for (i, c) in text.chars().enumerate() {
+        if i >= LONGEST {
+            let _ = write!(shown, "… ({} bytes)", text.len());
+            break;
+        }
+        match tame(c) {
+            true => shown.push(c),
+            false => shown.extend(c.escape_default()),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Characters that break lines or turn the writing direction.
+fn turns(c: char) -> bool {
+    matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}')
+        || ('\u{202a}'..='\u{202e}').contains(&c)
+        || ('\u{2066}'..='\u{2069}').contains(&c)
+}
+
+/// A number with its thousands apart.
+pub(super) fn number(n: u64) -> String {
+    let digits = n.to_string();
+    let mut shown = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && digits.len().wrapping_sub(i) % 3 == 0 {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+/// A length of time, in the unit that suits it.
+pub(super) fn duration(ns: f64) -> String {
+    let (unit, scale) = match ns {
+        ns if ns < 1e3 => ("ns", 1.0),
+        ns if ns < 1e6 => ("us", 1e3),
+        ns if ns < 1e9 => ("ms", 1e6),
+        _ => ("s", 1e9),
+    };
+    let scaled = ns / scale;
+    match scaled {
+        s if s >= 100.0 => format!("{s:.0} {unit}"),
+        s if s >= 10.0 => format!("{s:.1} {unit}"),
+        s => format!("{s:.2} {unit}"),
+    }
+}
+
+/// A moment, in seconds since the first calibration.
+pub(super) fn moment(ns: u64) -> String {
+    format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
+}
+
+/// A number and its noun: `1 chunk`, `2 chunks`.
+pub(super) fn plural(n: u64, noun: &str) -> String {
+    format!("{} {noun}{}", number(n), if n == 1 { "" } else { "s" })
+}
+
+/// A table whose columns are as wide as what is in them.
+#[derive(Debug, Default)]
+pub(super) struct Table {
+    rows: Vec<Vec<String>>,
+    right: Vec<usize>,
+}
+
+impl Table {
+    /// A table with a heading.
+    pub(super) fn new(heading: &[&str]) -> Self {
+        Self { rows: vec![heading.iter().map(|&text| text.to_owned()).collect()], right: vec![] }
+    }
+
+    /// The columns that are numbers, and end at the right.
+    pub(super) fn right(mut self, columns: &[usize]) -> Self {
+        self.right = columns.to_vec();
+        self
+    }
+
+    pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.rows.push(cells.into_iter().collect());
+    }
+
+    /// Writes it, every line indented by two.
+    pub(super) fn write(&self, out: &mut String) {
+        let mut widths: Vec<usize> = Vec::new();
+        for row in &self.rows {
+            for (i, cell) in row.iter().enumerate() {
+                let width = cell.chars().count();
+                match widths.get_mut(i) {
+                    Some(widest) => *widest = width.max(*widest),
+                    None => widths.push(width),
+                }
+            }
+        }
+        for row in &self.rows {
+            let mut line = String::new();
+            for (i, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let _ = match self.right.contains(&i) {
+                    true => write!(line, "  {cell:>width$}"),
+                    false => write!(line, "  {cell:<width$}"),
+                };
+            }
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_from_a_file_cannot_control_the_terminal() {
+        assert_eq!(plain("encoder.layers.3"), "encoder.layers.3");
+        assert_eq!(plain("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
+        assert_eq!(plain("\u{202e}\u{2028}"), "\\u{202e}\\u{2028}");
+        assert!(plain(&"x".repeat(70_000)).len() < 200);
+        assert_eq!(plain("é🙂"), "é🙂");
+    }
+
+    #[test]
+    fn numbers_are_readable() {
+        let shown: Vec<_> = [0, 999, 1000, 1_234_567].map(number).into();
+        assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!(duration(1_234.0), "1.23 us");
+        assert_eq!(duration(2.5e9), "2.50 s");
+        assert_eq!(moment(1_500_000_123), "1.500000 s");
+    }
+
+    #[test]
+    fn columns_align() {
+        let mut table = Table::new(&["kind", "records"]).right(&[1]);
+        table.row(["span".to_owned(), "1,000".to_owned()]);
+        let mut out = String::new();
+        table.write(&mut out);
+        assert_eq!(out, "  kind  records\n  span    1,000\n");
+    }
+}

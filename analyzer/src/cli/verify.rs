@@ -1,0 +1,130 @@
+//! `tmrun verify FILE`: every CRC, every sequence number.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use tmrun::input::Input;
+use tmrun::scan::{Finding, Recording};
+use tmrun_formats::DecodeError;
+use tmrun_formats::json::{self, Object};
+
+use super::loss::Loss;
+use super::output::OutputArgs;
+use super::text::plural;
+use super::{Failure, Outcome, open};
+
+/// Check every byte of a recording: CRCs, sequence numbers, structure, index and trailer
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  every byte holds; a file without trailer is whole too, and standard error says so
+  1  something does not hold, or the file is no recording: each place is listed with its offset,
+     what was expected and what was found
+  2  the command line is wrong
+  3  every byte holds, and the recording says that evidence was lost while it was made
+
+Examples:
+  tmrun verify run.tmrun
+  tmrun verify --json run.tmrun | jq '.findings[] | {offset, what}'
+  ssh trainer cat run.tmrun | tmrun verify - && echo intact")]
+pub(crate) struct VerifyArgs {
+    /// The recording; - reads standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Print one JSON document
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
+    args.output.check()?;
+    let input = Input::open(&args.file)?;
+    let recording = open::recording(&input, input.name())?;
+    let findings = recording.verify();
+    let loss = Loss::of(&recording);
+    let answer = match args.json {
+        true => as_json(&recording, &findings, &loss),
+        false => as_text(&recording, &findings).into_bytes(),
+    };
+    args.output.write::<Failure>(|out| Ok(out.write_all(&answer)?))?;
+    if !findings.is_empty() {
+        return Ok(Outcome::No);
+    }
+    open::say_if_not_finished(&recording);
+    Ok(loss.outcome(input.name()))
+}
+
+fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
+    let name = recording.name();
+    let mut out = String::new();
+    for finding in findings {
+        let _ = writeln!(out, "{name}: {finding}");
+    }
+    let whole = format!(
+        "{} and {}",
+        plural(recording.chunks().len() as u64, "chunk"),
+        plural(recording.counts().total(), "record")
+    );
+    let _ = match findings.len() as u64 {
+        0 => writeln!(out, "{name}: intact: {whole}"),
+        n => writeln!(
+            out,
+            "{name}: damaged: {}; {} of records still hold and can be used",
+            plural(n, "finding"),
+            plural(recording.record_chunks().count() as u64, "chunk")
+        ),
+    };
+    out
+}
+
+fn as_json(recording: &Recording<'_>, findings: &[Finding], loss: &Loss) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut object = Object::begin(&mut out);
+    object.string("schema", "tmrun/verify/1");
+    object.string("file", recording.name());
+    object.bool("intact", findings.is_empty());
+    object.string("status", recording.status().name());
+    object.u64("bytes", recording.bytes().len() as u64);
+    object.u64("chunks", recording.chunks().len() as u64);
+    object.u64("records", recording.counts().total());
+    object.u64("lost_records", loss.records);
+    object.u64("lost_gaps", loss.gaps);
+    json::push_array(object.value("findings"), findings, push_finding);
+    object.end();
+    out.push(b'\n');
+    out
+}
+
+/// Both numbers are strings: they can be any 64 bits.
+fn push_finding(out: &mut Vec<u8>, finding: &Finding) {
+    let (class, what, expected, found) = match finding.error {
+        DecodeError::Truncated { what, expected, found, .. } => {
+            ("truncated", what, expected.to_string(), found.to_string())
+        }
+        DecodeError::Malformed { what, expected, found, .. } => {
+            ("malformed", what, format!("{expected:#x}"), format!("{found:#x}"))
+        }
+        DecodeError::Unsupported { what, expected, found, .. } => {
+            ("unsupported", what, expected.to_string(), found.to_string())
+        }
+        _ => ("unknown", "", String::new(), String::new()),
+    };
+    let mut object = Object::begin(out);
+    object.u64("offset", finding.error.offset());
+    object.string("class", class);
+    object.string("what", what);
+    object.string("expected", &expected);
+    object.string("found", &found);
+    match finding.chunk {
+        Some(chunk) => object.string("chunk", &chunk.to_string()),
+        None => object.null("chunk"),
+    }
+    match finding.lane {
+        Some(lane) => object.u64("lane", lane.0.into()),
+        None => object.null("lane"),
+    }
+    object.string("message", &finding.to_string());
+    object.end();
+}
