@@ -178,3 +178,19 @@ codes! {
         OTHER = 255 "other",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_code_has_a_name_of_its_own_and_0_has_none() {
+        let names: Vec<_> = DType::KNOWN.iter().filter_map(|code| code.name()).collect();
+        let mut distinct = names.clone();
+        distinct.sort_unstable();
+        distinct.dedup();
+        assert_eq!((names.len(), distinct.len()), (DType::KNOWN.len(), DType::KNOWN.len()));
+        assert_eq!(DType(0).name(), None);
+        assert!(DType::KNOWN.iter().all(|code| code.0 < 128 || *code == DType::OTHER));
+    }
+}

@@ -71,3 +71,34 @@ impl DecodeError {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_says_what_and_where_and_both_numbers() {
+        let (what, offset) = ("payload", 128);
+        let texts = [
+            DecodeError::Truncated { what, offset, expected: 192, found: 64 },
+            DecodeError::Malformed { what, offset, expected: 0xAB, found: 0xCD },
+            DecodeError::Unsupported { what, offset, expected: 1, found: 2 },
+        ]
+        .map(|error| error.to_string());
+        let starts = [
+            "payload at offset 128 is truncated: expected 192 bytes, found 64",
+            "payload at offset 128 is malformed: expected 0xab, found 0xcd",
+            "payload at offset 128 is unsupported: this reader knows up to 1, found 2",
+        ];
+        for (text, start) in texts.iter().zip(starts) {
+            assert!(text.starts_with(start), "{text}");
+        }
+    }
+
+    #[test]
+    fn moving_an_error_changes_its_offset_alone() {
+        let error = |offset| DecodeError::Truncated { what: "x", offset, expected: 2, found: 1 };
+        assert_eq!(error(3).at(64), error(67));
+        assert_eq!(error(3).at(u64::MAX).offset(), u64::MAX, "the end of the scale holds");
+    }
+}

@@ -67,3 +67,18 @@ impl GapReason {
         if self.0 != 0 && self.0 < 16 { GapClass::NotRequested } else { GapClass::Lost }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_level_focus_and_slice_are_not_requested() {
+        let not_requested = [GapReason::LEVEL, GapReason::FOCUS, GapReason::SLICED];
+        for &reason in GapReason::KNOWN {
+            let class = reason.class();
+            let expected = if not_requested.contains(&reason) { "not_requested" } else { "lost" };
+            assert_eq!(class.name(), expected, "{:?}", reason.name());
+        }
+    }
+}

@@ -87,3 +87,14 @@ impl core::fmt::Display for RunId {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_is_shown_as_32_hexadecimal_digits() {
+        let run = RunId(core::array::from_fn(|i| i as u8 * 17));
+        assert_eq!(run.to_string(), "00112233445566778899aabbccddeeff");
+    }
+}

@@ -59,3 +59,21 @@ impl core::str::FromStr for Level {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a probe level: expected 0, 1, 2, 3, pulse, timing, metadata or numerics")]
 pub struct ParseLevelError;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_read_by_number_and_by_name_and_nothing_else_is_one() {
+        for number in 0..=3 {
+            let name = Level(number).name().expect("four levels have names");
+            assert_eq!(name.parse(), Ok(Level(number)));
+            assert_eq!(number.to_string().parse(), Ok(Level(number)));
+        }
+        for text in ["", "4", "03", "+1", " 1", "Pulse", "full"] {
+            assert_eq!(text.parse::<Level>(), Err(ParseLevelError), "{text:?}");
+        }
+        assert_eq!(Level(4).name(), None);
+    }
+}

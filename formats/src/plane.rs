@@ -73,3 +73,17 @@ impl Planes {
             .map(|(_, name)| name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_names_its_planes_in_order_and_leaves_unknown_ones_out() {
+        let set = Planes::SCALARS.union(Planes::OPERATIONS).union(Planes(1 << 31));
+        assert_eq!(set.names().collect::<Vec<_>>(), ["operations", "scalars"]);
+        assert!(set.contains(Planes::SCALARS) && !set.contains(Planes::TENSORS));
+        assert_eq!(Planes::NONE.names().count(), 0);
+        assert_eq!(Planes(u32::MAX).names().count(), 10);
+    }
+}

@@ -193,3 +193,50 @@ impl core::fmt::Debug for Assembler {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+    use crate::wire::{RecordHeader, Scalar, Span};
+
+    const PLACE: Place = Place { lane: LaneId(2), sequence: 9, span: SpanId(5) };
+
+    #[test]
+    fn two_slices_make_the_header_that_one_would() {
+        let span = |start, end| {
+            let header =
+                RecordHeader { ticks: Ticks(start), ..RecordHeader::of::<Span>(Level::TIMING) };
+            Record::new(header, &Span { end: Ticks(end), ..Span::default() })
+        };
+        let records = [span(30, 50), span(10, 20), span(40, 41)];
+        let whole = Assembler::new().records_header(PLACE, [&records, &[]]);
+        for at in 0..=records.len() {
+            let (a, b) = records.split_at(at);
+            assert_eq!(Assembler::new().records_header(PLACE, [a, b]), whole);
+        }
+        assert_eq!((whole.least, whole.greatest), (Ticks(10), Ticks(50)));
+        assert_eq!((whole.records, whole.payload_len), (3, 192));
+    }
+
+    #[test]
+    fn a_header_that_is_not_committed_leaves_no_trace() {
+        let mut assembler = Assembler::new();
+        let record = Record::new(RecordHeader::of::<Scalar>(Level::PULSE), &Scalar::default());
+        let refused = assembler.records_header(PLACE, [&[record], &[]]);
+        assert_eq!(assembler.meta_header(&[0; 64]).number, refused.number);
+        let _ = assembler.index();
+        assert_eq!((assembler.offset(), assembler.records()), (64, 0));
+        let again = assembler.records_header(PLACE, [&[record], &[]]);
+        assert_eq!(again, refused);
+        assembler.commit(&again);
+        assert_eq!((assembler.offset(), assembler.records()), (192, 1));
+        assert_eq!(assembler.trailer().chunks, 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "multiple of 64")]
+    fn a_payload_that_no_reader_would_take_is_refused() {
+        let _ = Assembler::new().meta_header(&[0; 65]);
+    }
+}

@@ -31,3 +31,34 @@ impl<'a> Iterator for Groups<'a> {
         Some(group)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Level;
+    use crate::wire::{RecordHeader, Scalar, flags};
+
+    fn lengths(continues: &[bool]) -> Vec<usize> {
+        let record = |&continues: &bool| {
+            let flags = if continues { flags::CONTINUES } else { 0 };
+            let header = RecordHeader { flags, ..RecordHeader::of::<Scalar>(Level::PULSE) };
+            Record::new(header, &Scalar::default())
+        };
+        let records: Vec<Record> = continues.iter().map(record).collect();
+        groups(&records).map(<[Record]>::len).collect()
+    }
+
+    #[test]
+    fn a_group_is_a_head_and_what_continues_it() {
+        assert!(lengths(&[]).is_empty());
+        assert_eq!(lengths(&[false, false, true, true, false]), [1, 3, 1]);
+    }
+
+    #[test]
+    fn continuations_without_a_head_are_a_group_of_their_own() {
+        assert_eq!(lengths(&[true, true, false]), [2, 1]);
+        let mut long = [true; 40];
+        long[0] = false;
+        assert_eq!(lengths(&long), [16, 16, 8], "no group is longer than its most");
+    }
+}

@@ -54,13 +54,13 @@ kinds! {
     Step = 2 "step" PULSE HOST_TIME,
     /// An operation.
     Op = 3 "op" TIMING OPERATIONS,
-    /// Up to five input tensors of the operation before it.
+    /// Up to five input tensors of the group's Op.
     OpInput = 4 "op_input" TIMING OPERATIONS,
     /// A tensor's metadata.
     Tensor = 5 "tensor" METADATA TENSORS,
-    /// Up to five dimensions of the record before it.
+    /// Up to five dimensions of the group's head.
     Shape = 6 "shape" TIMING TENSORS,
-    /// Statistics of the tensor before it.
+    /// Statistics of the group's Tensor.
     Stats = 7 "stats" NUMERICS STATISTICS,
     /// A range of values.
     Range = 8 "range" NUMERICS STATISTICS,
