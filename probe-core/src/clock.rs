@@ -46,7 +46,7 @@ mod auto {
         fn ticks() -> Ticks {
             #[cfg(feature = "std")]
             if FALLBACK.load(Ordering::Relaxed) != 0 {
-                return super::MonotonicClock::ticks();
+                return monotonic();
             }
             // SAFETY: every x86-64 has the instruction; it has no preconditions.
             Ticks(unsafe { _rdtsc() })
@@ -68,6 +68,14 @@ mod auto {
         fn is_invariant() -> bool {
             is_invariant()
         }
+    }
+
+    /// Out of the way, so that reading the counter stays small enough to be inlined everywhere.
+    #[cfg(feature = "std")]
+    #[cold]
+    #[inline(never)]
+    fn monotonic() -> Ticks {
+        super::MonotonicClock::ticks()
     }
 
     /// Decides between the counter and the operating system, before the first record.

@@ -319,7 +319,7 @@ fn put_shape(store: &mut Store<'_>, header: RecordHeader, shape: Option<&[usize]
 #[doc(hidden)]
 #[inline(always)]
 pub fn record_scalar<T: Target>(target: &T, site: &'static Site, value: impl FnOnce() -> f64) {
-    if site.level() <= T::MAX_LEVEL && target.is_armed(site) {
+    if target.is_armed(site) {
         let value = value();
         target.on_lane(Planes::SCALARS, |recorder| recorder.scalar(site.name_id(), value));
     }

@@ -25,13 +25,13 @@ pub struct LaneBlock {
     depth: Word,
     /// Not zero while a span below the top has ended: then the next end is looked at closely.
     irregular: Word,
-    step: Word,
+    id: Word,
 
     published: Position,
     tail: Position,
 
     // Off the fast path, still the producer's.
-    id: AtomicU32,
+    step: Word,
     known_tail: Word,
     pending: Pending,
     /// Guards that the owner still holds, those of spans apart.
@@ -140,10 +140,10 @@ impl LaneBlock {
             next_span: Word::new(0),
             depth: Word::new(0),
             irregular: Word::new(0),
-            step: Word::new(0),
+            id: Word::new(0),
             published: Position::new(0),
             tail: Position::new(0),
-            id: AtomicU32::new(0),
+            step: Word::new(0),
             known_tail: Word::new(0),
             pending: words!(Pending { records, groups, first, last, planes }),
             guards: Word::new(0),
@@ -184,7 +184,7 @@ impl LaneBlock {
         if taken {
             return false;
         }
-        self.id.store(id.0.into(), Ordering::Relaxed);
+        self.id.set(id.0.into());
         self.slots.store(slots.as_ptr().cast_mut(), Ordering::Relaxed);
         self.mask.set((slots.len() as u64).wrapping_sub(1));
         self.depth.set(0);
@@ -214,7 +214,7 @@ impl LaneBlock {
     /// Which lane it is, once it was claimed.
     #[inline(always)]
     pub(crate) fn id(&self) -> LaneId {
-        LaneId(self.id.load(Ordering::Relaxed) as u16)
+        LaneId(self.id.get() as u16)
     }
 
     // --- storing --------------------------------------------------------------------------------
@@ -223,32 +223,31 @@ impl LaneBlock {
     /// there is none the group is counted as dropped.
     #[inline(always)]
     pub(crate) fn reserve(&self, n: u64, ticks: Ticks, planes: Planes) -> Option<Store<'_>> {
-        let head = self.head.get();
-        if head.wrapping_add(n).wrapping_sub(self.limit.get()) as i64 > 0
-            && !self.make_room(n, ticks, planes)
-        {
-            return None;
+        let mut at = self.head.get();
+        if (self.limit.get().wrapping_sub(at) as i64) < n as i64 {
+            at = self.make_room(n, ticks, planes)?;
         }
-        Some(Store { lane: self, at: self.head.get() })
+        Some(Store { lane: self, at })
     }
 
     /// The slow path: looks at the tail, and stores the pending gap before the group, or neither.
+    /// Returns the position of the group.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, n: u64, ticks: Ticks, planes: Planes) -> bool {
+    fn make_room(&self, n: u64, ticks: Ticks, planes: Planes) -> Option<u64> {
         let pending = self.pending.groups.get() != 0;
         let needed = self.head.get() + n + u64::from(pending);
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         if needed > self.known_tail.get() + self.mask.get() + 1 {
             self.count_drop(n, ticks, planes);
             self.limit.set(self.head.get());
-            return false;
+            return None;
         }
         if pending {
             self.store_pending();
         }
         self.settle();
-        true
+        Some(self.head.get())
     }
 
     /// Sets the limit by what is known.
@@ -467,15 +466,27 @@ impl Store<'_> {
     /// Stores the next record of the group.
     #[inline(always)]
     pub(crate) fn put<P: Payload>(&mut self, header: RecordHeader, payload: &P) {
-        let header = RecordHeader { seq: self.at as u32, ..header };
         let [ticks, name, rest] = header.words();
+        self.put_words(Ticks(ticks), name, (rest >> 32) as u32, payload);
+    }
+
+    /// The same with the header's words, but for the sequence, ready made.
+    #[inline(always)]
+    pub(crate) fn put_words<P: Payload>(
+        &mut self,
+        ticks: Ticks,
+        name: u64,
+        rest: u32,
+        payload: &P,
+    ) {
+        let rest = u64::from(self.at as u32) | u64::from(rest) << 32;
         let [a, b, c, d, e] = payload.words();
         let slots = self.lane.slots.load(Ordering::Relaxed);
         let index = self.at & self.lane.mask.get();
         // SAFETY: a claimed lane has a ring of mask + 1 slots, which lives as long as its block
         // (both are fields of one probe); only this producer stores, and only to unpublished slots.
         let slot = unsafe { &*slots.add(index as usize) };
-        slot.store([ticks, name, rest, a, b, c, d, e]);
+        slot.store([ticks.0, name, rest, a, b, c, d, e]);
         self.at = self.at.wrapping_add(1);
     }
 

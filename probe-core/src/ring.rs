@@ -29,9 +29,16 @@ impl Slot {
     /// everything else here together (the copy reads 16 bytes just written as two times 8).
     #[inline(always)]
     pub(crate) fn store(&self, words: [u64; 8]) {
-        for (slot, word) in self.0.iter().zip(words) {
-            slot.set(word);
-        }
+        let [a, b, c, d, e, f, g, h] = &self.0;
+        let [wa, wb, wc, wd, we, wf, wg, wh] = words;
+        a.set(wa);
+        b.set(wb);
+        c.set(wc);
+        d.set(wd);
+        e.set(we);
+        f.set(wf);
+        g.set(wg);
+        h.set(wh);
     }
 }
 

@@ -2,34 +2,36 @@
 
 use core::marker::PhantomData;
 
-use tmrun_formats::wire::{Gap, RecordHeader, Span};
-use tmrun_formats::{ExecutionStep, GapReason, Level, NameId, Planes, SpanId, SpanKind};
+use tmrun_formats::wire::{Gap, RecordHeader, Span, flags};
+use tmrun_formats::{ExecutionStep, GapReason, Level, NameId, Planes, SpanId, SpanKind, Ticks};
 
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
 use crate::record::{Recorder, Target};
 use crate::site::Site;
 
-/// What a span's site knows about it. All of it is constant at the site, and folds away.
+/// What a span's site knows about it. All of it is constant at the site, and packed so that a guard
+/// hands it on in one register.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanShape {
-    /// What the span stands for.
-    pub kind: SpanKind,
-    /// The part of a training step that it covers.
-    pub step: ExecutionStep,
-    /// See [`flags`](tmrun_formats::wire::flags).
-    pub flags: u16,
+    /// Kind, level and flags of the record, as they lie in the third word of its header. (The site
+    /// knows the level too, but a static that anything may write to is no constant to the compiler.)
+    header: u32,
+    kind: SpanKind,
+    step: ExecutionStep,
 }
 
 impl SpanShape {
     /// A span of code.
-    pub const FUNCTION: Self = Self { kind: SpanKind::FUNCTION, step: ExecutionStep(0), flags: 0 };
+    pub const FUNCTION: Self = Self::new(Level::TIMING, 0);
     /// The measured region: the one span whose duration is the run's.
-    pub const MEASURED: Self = Self {
-        kind: SpanKind::FUNCTION,
-        step: ExecutionStep(0),
-        flags: tmrun_formats::wire::flags::SPAN_MEASURED,
-    };
+    pub const MEASURED: Self = Self::new(Level::PULSE, flags::SPAN_MEASURED);
+
+    const fn new(level: Level, flags: u16) -> Self {
+        let header = RecordHeader { flags, ..RecordHeader::of::<Span>(level) };
+        let [_, _, rest] = header.words();
+        Self { header: (rest >> 32) as u32, kind: SpanKind::FUNCTION, step: ExecutionStep(0) }
+    }
 
     /// The same, standing for something else.
     pub const fn kind(self, kind: SpanKind) -> Self {
@@ -39,6 +41,11 @@ impl SpanShape {
     /// The same, as a part of the training step.
     pub const fn step(self, step: ExecutionStep) -> Self {
         Self { step, ..self }
+    }
+
+    /// The level that asks for it.
+    const fn level(self) -> Level {
+        Level((self.header >> 8) as u8)
     }
 }
 
@@ -57,9 +64,8 @@ impl SpanShape {
 pub struct SpanGuard<'l, C: Clock> {
     // Few fields, and none that the open-span stack has: they live in registers.
     block: Option<&'l LaneBlock>,
-    start: tmrun_formats::Ticks,
+    start: Ticks,
     depth: u32,
-    level: Level,
     shape: SpanShape,
     /// Stays on its thread, as the lane does.
     here: PhantomData<*const C>,
@@ -70,33 +76,26 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
     const fn inert() -> Self {
         Self {
             block: None,
-            start: tmrun_formats::Ticks(0),
+            start: Ticks(0),
             depth: 0,
-            level: Level(0),
             shape: SpanShape::FUNCTION,
             here: PhantomData,
         }
     }
 
     #[inline(always)]
-    pub(crate) fn open(
-        recorder: Recorder<'l, C>,
-        name: NameId,
-        level: Level,
-        shape: SpanShape,
-    ) -> Self {
+    pub(crate) fn open(recorder: Recorder<'l, C>, name: NameId, shape: SpanShape) -> Self {
         let block = recorder.block();
         match block.enter(name, C::ticks) {
             Some(entered) => Self {
                 block: Some(block),
                 start: entered.start,
                 depth: entered.depth,
-                level,
                 shape,
                 here: PhantomData,
             },
             None => {
-                too_deep(recorder, name);
+                too_deep(block, name, C::ticks());
                 Self::inert()
             }
         }
@@ -111,47 +110,53 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
 /// A span deeper than the stack: a gap of one record says so.
 #[cold]
 #[inline(never)]
-fn too_deep<C: Clock>(recorder: Recorder<'_, C>, name: NameId) {
-    let now = C::ticks();
+fn too_deep(block: &LaneBlock, name: NameId, now: Ticks) {
     let gap = Gap {
         first: now,
         last: now,
         records: 1,
         groups: 1,
         planes: Planes::HOST_TIME,
-        lane: recorder.block().id(),
+        lane: block.id(),
         reason: GapReason::TOO_DEEP,
     };
-    recorder.store(recorder.header::<Gap>(now, name, Level::PULSE), &gap);
+    if let Some(mut store) = block.reserve(1, now, Planes::HOST_TIME) {
+        let header = RecordHeader::of::<Gap>(Level::PULSE);
+        store.put(RecordHeader { ticks: now, name, span: block.enclosing(), ..header }, &gap);
+        store.publish();
+    }
 }
 
 impl<C: Clock> Drop for SpanGuard<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        let Some(block) = self.block else { return };
-        let end = C::ticks();
-        let (id, name, parent) = block.leave(self.depth);
-        let header = RecordHeader {
-            ticks: self.start,
-            name,
-            span: id.0 as u32,
-            flags: self.shape.flags,
-            ..RecordHeader::of::<Span>(self.level)
-        };
-        let span = Span {
-            end,
-            parent,
-            own_high: (id.0 >> 32) as u32,
-            parent_lane: block.id(),
-            own_lane: block.id(),
-            depth: self.depth as u16 - 1,
-            step: self.shape.step,
-            kind: self.shape.kind,
-        };
-        if let Some(mut store) = block.reserve(1, self.start, Planes::HOST_TIME) {
-            store.put(header, &span);
-            store.publish();
+        if let Some(block) = self.block {
+            close::<C>(block, self.start, self.depth, self.shape);
         }
+    }
+}
+
+/// Writes the record of a span that ends. One call, its arguments in registers: the drop itself then
+/// is small enough for the compiler to inline it everywhere, and to leave it out where nothing is
+/// recorded. (As one piece it is not inlined, and even a compiled-out span pays for a call.)
+#[inline(never)]
+fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u32, shape: SpanShape) {
+    let end = C::ticks();
+    let (id, name, parent) = block.leave(depth);
+    let lane = block.id();
+    let span = Span {
+        end,
+        parent,
+        own_high: (id.0 >> 32) as u32,
+        parent_lane: lane,
+        own_lane: lane,
+        depth: depth as u16 - 1,
+        step: shape.step,
+        kind: shape.kind,
+    };
+    if let Some(mut store) = block.reserve(1, start, Planes::HOST_TIME) {
+        store.put_words(start, u64::from(name.0) | id.0 << 32, shape.header, &span);
+        store.publish();
     }
 }
 
@@ -170,14 +175,12 @@ pub fn open_span<'t, T: Target>(
     node: Option<NameId>,
     shape: SpanShape,
 ) -> SpanGuard<'t, T::Clock> {
-    if site.level() > T::MAX_LEVEL || !target.is_armed(site) {
+    if shape.level() > T::MAX_LEVEL || !target.is_armed(site) {
         return SpanGuard::inert();
     }
     // SAFETY: the guard counts in the lane's depth for as long as it lives.
     match unsafe { target.here() } {
-        Some(recorder) => {
-            SpanGuard::open(recorder, node.unwrap_or_else(|| site.name_id()), site.level(), shape)
-        }
+        Some(recorder) => SpanGuard::open(recorder, node.unwrap_or_else(|| site.name_id()), shape),
         None => {
             target.probe().shared.no_lane.count(1, Planes::HOST_TIME);
             SpanGuard::inert()

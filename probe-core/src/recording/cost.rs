@@ -1,7 +1,7 @@
 //! What recording costs here and now, measured on a scratch lane before the recording starts.
 
+use tmrun_formats::NameId;
 use tmrun_formats::wire::RecorderCostV1;
-use tmrun_formats::{Level, NameId};
 
 use crate::clock::Clock;
 use crate::probe::Probe;
@@ -40,7 +40,7 @@ fn scalars<C: Clock>(recorder: Recorder<'_, C>) {
 
 fn spans<C: Clock>(recorder: Recorder<'_, C>) {
     for _ in 0..ROUND {
-        let guard = SpanGuard::open(recorder, NameId(1), Level::TIMING, SpanShape::FUNCTION);
+        let guard = SpanGuard::open(recorder, NameId(1), SpanShape::FUNCTION);
         core::hint::black_box(&guard);
     }
 }
