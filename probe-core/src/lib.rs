@@ -59,6 +59,7 @@ mod lane;
 mod macros;
 mod meta;
 mod names;
+mod places;
 mod probe;
 mod record;
 #[cfg(feature = "std")]
@@ -86,6 +87,7 @@ pub use lane::MAX_DEPTH;
 #[doc(hidden)]
 pub use macros::Settings;
 pub use names::Node;
+pub use places::DevicePlace;
 pub use probe::{NoLane, Probe, ProbeRef};
 pub use record::{Lane, Recorder, Target};
 #[cfg(feature = "std")]

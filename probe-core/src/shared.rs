@@ -8,6 +8,7 @@ use tmrun_formats::{DType, DeviceCode, Level, LevelSource, NameId, Planes, Ticks
 use crate::codes::CodeTable;
 use crate::lane::LaneBlock;
 use crate::names::{NameCounters, Names};
+use crate::places::PlaceCodes;
 use crate::ring::Slot;
 use crate::site::Sites;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, Word};
@@ -60,6 +61,7 @@ pub(crate) struct Shared {
     pub(crate) names: NameCounters,
     pub(crate) devices: CodeTable<254>,
     pub(crate) dtypes: CodeTable<127>,
+    pub(crate) places: PlaceCodes,
     pub(crate) no_lane: Missed,
     pub(crate) after_finish: AtomicU32,
     pub(crate) recorder: LaneBlock,
@@ -112,6 +114,7 @@ impl Shared {
             names: NameCounters::new(),
             devices: CodeTable::new(),
             dtypes: CodeTable::new(),
+            places: PlaceCodes::new(),
             no_lane: Missed {
                 records: AtomicU32::new(0),
                 groups: AtomicU32::new(0),
