@@ -1,0 +1,185 @@
+//! A file may be cut at any byte and have any bit wrong: what holds is used, and what does not is a
+//! gap with its count.
+
+mod support;
+
+use support::naive::{NaiveChunk, chunks};
+use support::small;
+use tmrun::scan::{Gap, Recording, Status};
+use tmrun_formats::{DecodeError, GapReason};
+
+/// The records of the recording, each with lane and position: what a test compares.
+fn records(recording: &Recording<'_>) -> Vec<(u16, u64, [u8; 64])> {
+    let of_chunk = |chunk: tmrun::scan::RecordChunk<'_>| -> Vec<(u16, u64, [u8; 64])> {
+        let (lane, positions) = (chunk.lane().0, chunk.first_sequence()..);
+        positions.zip(chunk.records()).map(|(at, r)| (lane, at, *r.as_bytes())).collect()
+    };
+    recording.record_chunks().flat_map(of_chunk).collect()
+}
+
+/// The same, straight from the bytes of the chunks that the naive reader accepts.
+fn records_of(file: &[u8], chunks: &[NaiveChunk]) -> Vec<(u16, u64, [u8; 64])> {
+    let mut all = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| chunk.kind == 1) {
+        let first = file[chunk.offset + 24..][..8].try_into().expect("eight bytes");
+        let payload = &file[chunk.offset + 64..chunk.end];
+        for (at, record) in (u64::from_le_bytes(first)..).zip(payload.chunks(64)) {
+            all.push((chunk.lane, at, record.try_into().expect("64 bytes")));
+        }
+    }
+    all
+}
+
+fn lost<'r>(recording: &'r Recording<'_>, reason: GapReason) -> Vec<&'r Gap> {
+    recording.lost().filter(|gap| gap.reason == reason).collect()
+}
+
+#[test]
+fn the_small_file_is_whole() {
+    let file = small();
+    let recording = Recording::open(&file, "small").expect("a header");
+    assert_eq!(recording.verify(), []);
+    assert_eq!(recording.status(), Status::Finished);
+    assert_eq!(recording.lost().count(), 0);
+    assert_eq!(records(&recording), records_of(&file, &chunks(&file)));
+    assert_eq!(recording.counts().total(), 11);
+}
+
+#[test]
+fn truncated_tail_keeps_committed_records() {
+    let whole = small();
+    let all = chunks(&whole);
+    for len in 0..whole.len() {
+        let file = &whole[..len];
+        let recording = match Recording::open(file, "cut") {
+            Ok(recording) => recording,
+            Err(error) => {
+                assert!(len < 64, "a whole header at {len}");
+                let missing = DecodeError::Truncated {
+                    what: "file header",
+                    offset: 0,
+                    expected: 64,
+                    found: len as u64,
+                };
+                assert_eq!(error.source, missing);
+                continue;
+            }
+        };
+        assert!(len >= 64, "half a header at {len}");
+        let committed: Vec<_> = all.iter().copied().filter(|chunk| chunk.end <= len).collect();
+        assert_eq!(chunks(file), committed, "the naive reader at {len}");
+        assert_eq!(records(&recording), records_of(file, &committed), "cut at {len}");
+        let torn = lost(&recording, GapReason::TORN);
+        assert_eq!(lost(&recording, GapReason::CORRUPT), [] as [&Gap; 0], "cut at {len}");
+        let end = committed.last().map_or(64, |chunk| chunk.end);
+        if len == end {
+            assert_eq!(recording.status(), Status::NotFinished, "cut at {len}");
+            assert_eq!(torn, [] as [&Gap; 0]);
+        } else {
+            assert_eq!(recording.status(), Status::Torn, "cut at {len}");
+            let cut = all.iter().find(|chunk| chunk.offset < len && len < chunk.end);
+            let known = cut.filter(|chunk| len >= chunk.offset + 64);
+            let records = known.map_or(0, |chunk| chunk.records as u64);
+            assert_eq!(torn.iter().map(|gap| gap.records).collect::<Vec<_>>(), [records]);
+            assert!(recording.findings().iter().any(|f| f.error.offset() <= len as u64));
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_costs_its_own_chunk_and_no_other_record() {
+    let whole = small();
+    let all = chunks(&whole);
+    let mut file = whole.clone();
+    for at in 0..whole.len() {
+        for bit in 0..8 {
+            file[at] ^= 1 << bit;
+            check_flip(&file, &whole, &all, at);
+            file[at] ^= 1 << bit;
+        }
+    }
+}
+
+fn check_flip(file: &[u8], whole: &[u8], all: &[NaiveChunk], at: usize) {
+    let recording = match Recording::open(file, "flipped") {
+        Ok(recording) => recording,
+        Err(error) => {
+            assert!(at < 64, "the file header holds, byte {at}");
+            assert!(error.to_string().starts_with("flipped: "));
+            return;
+        }
+    };
+    assert!(at >= 64, "the file header does not hold, byte {at}");
+    let (hit, spared): (Vec<NaiveChunk>, Vec<NaiveChunk>) =
+        all.iter().partition(|chunk| (chunk.offset..chunk.end).contains(&at));
+    assert_eq!(records(&recording), records_of(whole, &spared), "byte {at}");
+    let corrupt = lost(&recording, GapReason::CORRUPT);
+    assert_eq!(corrupt.len(), 1, "byte {at}: {corrupt:?}");
+    assert_eq!(recording.lost().count(), 1, "byte {at}");
+    let gap = corrupt[0];
+    assert!(gap.first <= gap.last && gap.first_ns <= gap.last_ns);
+    match hit.first() {
+        Some(chunk) if chunk.kind == 1 => {
+            assert_eq!(gap.records, chunk.records as u64, "byte {at}");
+            assert_eq!(gap.lane.map(|lane| lane.0), Some(chunk.lane), "byte {at}");
+        }
+        _ => assert_eq!(gap.records, 0, "byte {at}"),
+    }
+    let starts = hit.first().map_or(whole.len() - 64, |chunk| chunk.offset);
+    let findings = recording.verify();
+    assert!(!findings.is_empty(), "byte {at}");
+    let offset = findings[0].error.offset() as usize;
+    assert!((starts..starts + 128).contains(&offset), "byte {at} is found at {offset}");
+}
+
+#[test]
+fn the_gap_of_a_flipped_payload_has_the_times_of_its_header() {
+    let mut file = small();
+    let chunk = chunks(&file).into_iter().filter(|chunk| chunk.kind == 1).nth(1).expect("lane 0");
+    file[chunk.offset + 64 + 24] ^= 1;
+    let recording = Recording::open(&file, "flipped").expect("a header");
+    let gap = lost(&recording, GapReason::CORRUPT)[0];
+    assert_eq!((gap.first.0, gap.last.0, gap.records), (1_100, 1_950, 3));
+    assert_eq!((gap.first_ns, gap.last_ns), (100, 950), "since the first calibration");
+}
+
+#[test]
+fn the_gap_of_a_flipped_header_lies_between_its_neighbours() {
+    let mut file = small();
+    let lane_0: Vec<_> = chunks(&file).into_iter().filter(|c| c.kind == 1 && c.lane == 0).collect();
+    file[lane_0[1].offset + 8] ^= 1;
+    let recording = Recording::open(&file, "flipped").expect("a header");
+    let gap = lost(&recording, GapReason::CORRUPT)[0];
+    assert_eq!((gap.first.0, gap.last.0, gap.records), (1_950, 2_200, 3));
+    assert_eq!(gap.groups, 0, "nobody knows");
+}
+
+#[test]
+fn bytes_behind_the_trailer_are_damage() {
+    let mut file = small();
+    file.extend_from_slice(b"and then some");
+    let recording = Recording::open(&file, "longer").expect("a header");
+    assert_eq!(recording.status(), Status::Damaged);
+    assert_eq!(recording.counts().total(), 11);
+    assert_eq!(lost(&recording, GapReason::CORRUPT).len(), 1);
+}
+
+#[test]
+fn any_bytes_end_in_a_value_or_an_error() {
+    use proptest::prelude::*;
+    let whole = small();
+    proptest!(ProptestConfig::with_cases(300), |(
+        edits in prop::collection::vec((64..whole.len(), any::<u8>()), 1..40),
+        cut in 0..whole.len(),
+    )| {
+        let mut file = whole.clone();
+        for (at, byte) in edits {
+            file[at] = byte;
+        }
+        file.truncate(cut);
+        if let Ok(recording) = Recording::open(&file, "any") {
+            let n: usize = recording.record_chunks().map(|chunk| chunk.records().len()).sum();
+            prop_assert_eq!(recording.counts().total(), n as u64);
+        }
+    });
+}
