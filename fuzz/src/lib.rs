@@ -1,0 +1,102 @@
+//! The bodies of the fuzz targets, one for each thing that is eaten, as plain functions. A body
+//! fails by panicking: on a panic of what it calls, or on an answer that contradicts another.
+
+use tmrun::audit::audit as audit_trace;
+use tmrun::scan::Recording;
+use tmrun_formats::runtime;
+use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
+
+/// A target: its name, which is that of its corpus folder, and its body.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: [Target; 5] = [
+    ("tmrun_file", tmrun_file),
+    ("meta_frame", meta_frame),
+    ("runtime_document", runtime_document),
+    ("runtime_jsonl", runtime_jsonl),
+    ("audit", audit),
+];
+
+/// A whole `.tmrun`: walked, scanned and counted twice, with the same result.
+pub fn tmrun_file(data: &[u8]) {
+    let Ok(recording) = Recording::open(data, "fuzz") else {
+        assert!(data.len() < 64 || FileHeader::decode(data).is_err(), "a header that reads, opens");
+        return;
+    };
+    let mut end = FileHeader::SIZE as u64;
+    let mut intact = 0_u64;
+    for walked in Chunks::new(data) {
+        let (offset, len) = match walked {
+            Walked::Chunk(chunk) => {
+                intact += u64::from(chunk.check().is_ok());
+                (chunk.offset, 64 + chunk.payload.len() as u64)
+            }
+            Walked::Damage(damage) => (damage.offset, damage.len),
+            Walked::Trailer(trailer) => (trailer.offset, 64),
+        };
+        assert_eq!(offset, end, "a walk leaves no byte out");
+        assert!(len > 0);
+        end += len;
+    }
+    assert!(end == data.len() as u64 || data.len() < 64);
+    let scanned = recording.record_chunks().count() as u64;
+    assert!(scanned <= intact, "no record of a chunk whose CRC does not hold is shown");
+    let records: usize = recording.record_chunks().map(|chunk| chunk.records().len()).sum();
+    let grouped: usize =
+        recording.record_chunks().flat_map(|chunk| groups(chunk.records())).map(<[_]>::len).sum();
+    assert_eq!(records, grouped, "groups neither lose nor repeat a record");
+    let clock = recording.clock();
+    for chunk in recording.record_chunks() {
+        for record in chunk.records() {
+            let (first, last) = record.edges();
+            assert!(clock.ns(first) <= clock.ns(last), "the clock map never decreases");
+        }
+    }
+}
+
+/// A metadata payload: every frame that reads is written back, and reads as the same.
+pub fn meta_frame(data: &[u8]) {
+    let mut buffer = vec![0; data.len() + 64];
+    for raw in Frames::new(data, 0).map_while(Result::ok) {
+        let Ok(frame) = raw.decode() else { continue };
+        // The body of a frame may be written shorter than a hostile writer wrote it.
+        let written = frame.encode(&mut buffer).expect("what was read fits where it came from");
+        let again = Frames::new(&buffer[..written], 0).next().expect("one frame");
+        let again = again.expect("its head is right").decode().expect("its body is right");
+        assert_eq!(format!("{again:?}"), format!("{frame:?}"));
+    }
+}
+
+/// A runtime trace as a document: what validates is written, and reads as the same.
+pub fn runtime_document(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(document) = runtime::parse_json(text) {
+        round_trip(&document);
+    }
+}
+
+/// A runtime trace as lines.
+pub fn runtime_jsonl(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(document) = runtime::parse_jsonl(text) {
+        round_trip(&document);
+    }
+}
+
+fn round_trip(document: &runtime::RuntimeDocument) {
+    if document.validate().is_err() {
+        return;
+    }
+    let json = document.to_json().expect("a valid trace can be written");
+    let again = runtime::read(&json).expect("what is written reads");
+    assert_eq!(&again, document);
+}
+
+/// Any runtime trace, audited: the report is valid JSON.
+pub fn audit(data: &[u8]) {
+    if let Ok(document) = runtime::read(data) {
+        let report = audit_trace(&document, None);
+        assert!(!report.to_string().is_empty());
+    }
+}
