@@ -35,7 +35,10 @@ impl Counts {
     /// Records of kinds that this version does not know.
     pub fn unknown(&self) -> u64 {
         let unknown = |&(code, _): &(u8, &u64)| Kind::from_code(code).is_none();
-        (0..=u8::MAX).zip(&self.by_code).filter(unknown).fold(0, |sum, (_, &n)| sum.saturating_add(n))
+        (0..=u8::MAX)
+            .zip(&self.by_code)
+            .filter(unknown)
+            .fold(0, |sum, (_, &n)| sum.saturating_add(n))
     }
 
     /// All records.

@@ -1,0 +1,62 @@
+//! What the real recorder writes, read back.
+
+use tmrun::scan::{Recording, Status};
+use tmrun_formats::wire::Kind;
+use tmrun_formats::{GapReason, LaneId};
+use tmrun_probe_core::{Level, ProfileRun, probe, scalar, span};
+
+probe!(static ROOMY: lanes = 4, slots = 1 << 12);
+probe!(static TIGHT: lanes = 4, slots = 32);
+
+#[test]
+fn a_recorded_run_verifies_and_says_what_it_recorded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.tmrun");
+    let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+    let recording = ROOMY.record(&path, run).expect("it starts");
+    for update in 1..=3 {
+        let _step = ROOMY.step(update);
+        let _forward = span!(ROOMY, "forward");
+        scalar!(ROOMY, "loss", 1.0 / update as f64);
+    }
+    recording.finish().expect("it ends");
+
+    let file = std::fs::read(&path).expect("the file");
+    let recording = Recording::open(&file, "run").expect("a header");
+    assert_eq!(recording.verify(), []);
+    assert_eq!(recording.status(), Status::Finished);
+    assert_eq!(recording.lost().count(), 0, "{:?}", recording.gaps());
+    let counts = [Kind::Span, Kind::Step, Kind::Scalar].map(|kind| recording.counts().of(kind));
+    assert_eq!(counts, [3, 6, 3]);
+    assert_eq!(recording.levels().last(), Some(Level::TIMING));
+    assert_eq!(recording.meta().run.map(|run| run.entrypoint), Some("example"));
+    assert!(recording.meta().terminal.is_some_and(|terminal| terminal.complete));
+    assert!(recording.calibrations().used >= 2);
+    let lane = recording.lanes().get(LaneId(0)).expect("a lane");
+    assert_eq!(lane.steps.counts.steps, 3);
+    assert_eq!(lane.totals.map(|totals| totals.records), Some(lane.next));
+    let names: Vec<_> = recording.names().iter().map(|name| name.text).collect();
+    assert!(names.contains(&"forward") && names.contains(&"loss"), "{names:?}");
+}
+
+#[test]
+fn what_did_not_fit_the_ring_is_a_gap_of_exactly_that_many_records() {
+    const ATTEMPTS: u64 = 200_000;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.tmrun");
+    let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+    let recording = TIGHT.record(&path, run).expect("it starts");
+    for i in 0..ATTEMPTS {
+        scalar!(TIGHT, "loss", i as f64);
+    }
+    recording.finish().expect("it ends");
+
+    let file = std::fs::read(&path).expect("the file");
+    let recording = Recording::open(&file, "run").expect("a header");
+    assert_eq!(recording.verify(), []);
+    let lost = recording.lost().inspect(|gap| assert_eq!(gap.reason, GapReason::OVERRUN));
+    let lost: u64 = lost.map(|gap| gap.records).sum();
+    assert_eq!(recording.counts().of(Kind::Scalar) + lost, ATTEMPTS);
+    let totals = recording.lanes().get(LaneId(0)).and_then(|lane| lane.totals);
+    assert_eq!(totals.map(|totals| totals.dropped_records), Some(lost));
+}
