@@ -1,5 +1,6 @@
 //! Reads `.tmrun` recordings.
 
 pub mod audit;
+pub mod convert;
 pub mod input;
 pub mod scan;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tmrun::scan::Recording;
+use tmrun::scan::{Gap, Recording};
 use tmrun_formats::GapReason;
 
 use super::text::plural;
@@ -20,8 +20,13 @@ pub(super) struct Loss {
 
 impl Loss {
     pub(super) fn of(recording: &Recording<'_>) -> Self {
+        Self::of_gaps(recording.lost())
+    }
+
+    /// Those of them that a command covered.
+    pub(super) fn of_gaps<'g>(gaps: impl Iterator<Item = &'g Gap>) -> Self {
         let mut loss = Self::default();
-        for gap in recording.lost() {
+        for gap in gaps {
             loss.gaps = loss.gaps.saturating_add(1);
             loss.records = loss.records.saturating_add(gap.records);
             loss.uncounted = loss.uncounted.saturating_add(u64::from(gap.records == 0));

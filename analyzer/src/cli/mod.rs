@@ -1,6 +1,7 @@
 //! What the user typed, and what came of it.
 
 mod audit;
+mod convert;
 mod info;
 mod loss;
 mod open;
@@ -13,6 +14,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tmrun::convert::ConvertError;
 use tmrun::input::InputError;
 use tmrun::scan::OpenError;
 
@@ -36,6 +38,7 @@ Results go to standard output, messages to standard error. - stands for standard
 #[derive(Debug, Subcommand)]
 enum Command {
     Info(info::InfoArgs),
+    Convert(convert::ConvertArgs),
     Verify(verify::VerifyArgs),
     Audit(audit::AuditArgs),
 }
@@ -60,6 +63,9 @@ pub(crate) enum Failure {
     /// The input is no recording.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The recording could not be converted.
+    #[error(transparent)]
+    Convert(#[from] ConvertError),
     /// The output could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -69,13 +75,18 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
+    /// Another command line would do.
+    const fn is_usage(&self) -> bool {
+        matches!(self, Self::Convert(error) if error.is_usage())
+    }
+
     /// Whoever read the output has seen enough.
     fn is_broken_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
-            Self::Io(error) => broken(error),
+            Self::Io(error) | Self::Convert(ConvertError::Io(error)) => broken(error),
             Self::Output(error) => error.is_broken_pipe(),
-            Self::Input(_) | Self::Open(_) => false,
+            Self::Input(_) | Self::Open(_) | Self::Convert(_) => false,
         }
     }
 }
@@ -85,6 +96,7 @@ impl Cli {
     pub(crate) fn run(&self) -> Result<Outcome, Failure> {
         match &self.command {
             Command::Info(args) => info::run(args),
+            Command::Convert(args) => convert::run(args),
             Command::Verify(args) => verify::run(args),
             Command::Audit(args) => {
                 let mut stdout = io::stdout().lock();
@@ -105,7 +117,7 @@ pub(crate) fn exit_code(answer: Result<Outcome, Failure>) -> ExitCode {
         Err(failure) if failure.is_broken_pipe() => ExitCode::SUCCESS,
         Err(failure) => {
             say(format_args!("tmrun: {failure}"));
-            ExitCode::from(1)
+            ExitCode::from(if failure.is_usage() { 2 } else { 1 })
         }
     }
 }

@@ -1,0 +1,141 @@
+//! The first pass: what there is to convert, and what of it has no place in the output.
+
+use tmrun_formats::runtime::Section;
+
+use super::batch;
+use super::cover::{ChunkCover, Cover};
+use super::cursor::Cursor;
+use super::fact::{self, Fact, Sections};
+use super::phase::{PhaseSet, Selection};
+use super::source::Source;
+use super::tally::{Absent, Note, Tally};
+use crate::scan::{RecordChunk, Recording, StepState};
+
+/// What a recording has for a selection.
+#[derive(Debug, Clone)]
+pub(super) struct Census {
+    pub(super) tally: Tally,
+    /// Observations by collection.
+    pub(super) observations: [u64; Section::ALL.len()],
+    /// The collections that each chunk of records has anything for, in file order.
+    pub(super) chunks: Vec<Sections>,
+    pub(super) cover: Cover,
+    /// The phases of the selected step, or of all, whichever phase is selected.
+    pub(super) phases: PhaseSet,
+    /// The least and the greatest step of the selected phase, whichever step is selected.
+    pub(super) steps: Option<(u64, u64)>,
+    /// Whether the selected step is among them.
+    pub(super) has_step: bool,
+}
+
+impl Census {
+    pub(super) fn take<'r>(
+        recording: &'r Recording<'r>,
+        source: &Source<'r>,
+        selection: &Selection,
+    ) -> Self {
+        let mut census = Self {
+            tally: Tally::default(),
+            observations: [0; Section::ALL.len()],
+            chunks: Vec::new(),
+            cover: Cover::of(selection),
+            phases: PhaseSet::default(),
+            steps: None,
+            has_step: false,
+        };
+        let count = |chunk: &RecordChunk<'r>, found: &mut Found| {
+            *found = Found::default();
+            found.look(chunk, source, selection);
+        };
+        let mut chunks = recording.record_chunks();
+        let merged: Result<(), core::convert::Infallible> =
+            batch::in_order(&mut chunks, Found::default, count, |chunk, found| {
+                census.merge(chunk, found);
+                Ok(())
+            });
+        let Ok(()) = merged;
+        census
+    }
+
+    fn merge(&mut self, chunk: &RecordChunk<'_>, found: &Found) {
+        self.tally.merge(&found.tally);
+        self.chunks.push(found.sections);
+        self.cover.chunk(chunk.lane(), &found.cover);
+        self.phases.merge(found.phases);
+        self.has_step |= found.has_step;
+        for (sum, n) in self.observations.iter_mut().zip(found.observations) {
+            *sum = sum.saturating_add(n);
+        }
+        if let Some((first, last)) = found.steps {
+            add_steps(&mut self.steps, first);
+            add_steps(&mut self.steps, last);
+        }
+    }
+}
+
+/// What one chunk has.
+#[derive(Debug, Default)]
+struct Found {
+    tally: Tally,
+    observations: [u64; Section::ALL.len()],
+    sections: Sections,
+    cover: ChunkCover,
+    phases: PhaseSet,
+    steps: Option<(u64, u64)>,
+    has_step: bool,
+}
+
+impl Found {
+    fn look<'r>(&mut self, chunk: &RecordChunk<'r>, source: &Source<'r>, selection: &Selection) {
+        let all_phases = Selection { phase: None, ..*selection };
+        for placed in Cursor::over(chunk) {
+            let selected = placed.is_in(selection);
+            if let Some(mark) = &placed.mark {
+                let phase = selection.phase_of_mark(mark);
+                if selection.has_phase(phase) {
+                    add_steps(&mut self.steps, mark.number);
+                }
+                if all_phases.covers_mark(mark) {
+                    self.phases.add(phase);
+                }
+                self.has_step |= selected;
+            }
+            let head = placed.group.first().map(|head| head.header().ticks);
+            self.cover.next(selected, head.filter(|_| placed.mark.is_some()));
+            if !selected {
+                continue;
+            }
+            let (found, state) = (&mut *self, placed.state);
+            let mut tally = core::mem::take(&mut found.tally);
+            fact::read(source, placed.group, Sections::ALL, &mut tally, |_, fact, tally| {
+                found.phases.add(selection.phase_of(state));
+                found.count(&fact, state, source, tally);
+            });
+            self.tally = tally;
+        }
+    }
+
+    fn count(&mut self, fact: &Fact<'_>, state: StepState, source: &Source<'_>, tally: &mut Tally) {
+        let section = fact.section();
+        self.sections.add(section);
+        if let Some(count) = self.observations.get_mut(section as usize) {
+            *count = count.saturating_add(1);
+        }
+        if !state.sure {
+            tally.note(Note::DoubtfulStep, 1);
+        }
+        if state.open.is_some() && !source.schema.has_steps() {
+            match section {
+                Section::Tensors => tally.leave_out(Absent::TensorStep),
+                Section::Operations => tally.leave_out(Absent::OperationStep),
+                Section::Gradients => tally.leave_out(Absent::GradientStep),
+                Section::Values | Section::EdgeTimings => {}
+            }
+        }
+    }
+}
+
+fn add_steps(steps: &mut Option<(u64, u64)>, number: u64) {
+    let (first, last) = steps.unwrap_or((number, number));
+    *steps = Some((first.min(number), last.max(number)));
+}

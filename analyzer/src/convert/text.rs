@@ -1,0 +1,122 @@
+//! Texts of the output: the file's own, or short ones made here. Neither allocates.
+
+use super::event::EventId;
+
+const MADE: usize = 40;
+
+/// A text.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Text<'r> {
+    /// It lies in the file.
+    File(&'r str),
+    /// It was made here.
+    Made { bytes: [u8; MADE], len: u8 },
+}
+
+impl<'r> Text<'r> {
+    /// A number that stands for a tensor or a storage: all 16 digits, so that equal length is equal
+    /// meaning.
+    pub(super) fn hex(id: u64) -> Self {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let mut bytes = [b'0'; MADE];
+        let digits = bytes.get_mut(1..18).unwrap_or_default();
+        let mut rest = id;
+        for place in digits.iter_mut().rev().take(16) {
+            *place = DIGITS.get((rest & 15) as usize).copied().unwrap_or(b'0');
+            rest >>= 4;
+        }
+        if let Some(x) = digits.first_mut() {
+            *x = b'x';
+        }
+        Self::Made { bytes, len: 18 }
+    }
+
+    /// The placeholder of a name: of id 0, or one that no intact frame defines.
+    pub(super) fn unnamed(id: u64) -> Self {
+        if id == 0 {
+            return Self::File("unnamed");
+        }
+        let mut made = Made::new();
+        made.push(b"unnamed:");
+        made.push_decimal(id);
+        made.finish()
+    }
+
+    /// The placeholder of a name that must not be taken for another one.
+    pub(super) fn unnamed_at(event: &EventId) -> Self {
+        let mut made = Made::new();
+        made.push(b"unnamed@");
+        made.push(event.text().as_bytes());
+        made.finish()
+    }
+}
+
+impl AsRef<str> for Text<'_> {
+    fn as_ref(&self) -> &str {
+        match self {
+            Self::File(text) => text,
+            Self::Made { bytes, len } => {
+                let made = bytes.get(..usize::from(*len)).unwrap_or_default();
+                core::str::from_utf8(made).unwrap_or_default()
+            }
+        }
+    }
+}
+
+struct Made {
+    bytes: [u8; MADE],
+    len: usize,
+}
+
+impl Made {
+    const fn new() -> Self {
+        Self { bytes: [0; MADE], len: 0 }
+    }
+
+    /// Appends what fits.
+    fn push(&mut self, more: &[u8]) {
+        for (place, byte) in self.bytes.iter_mut().skip(self.len).zip(more) {
+            *place = *byte;
+        }
+        self.len = self.len.saturating_add(more.len()).min(MADE);
+    }
+
+    fn push_decimal(&mut self, number: u64) {
+        let mut digits = [0_u8; 20];
+        let (mut rest, mut used) = (number, 0_usize);
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' | (rest % 10) as u8;
+            used = used.saturating_add(1);
+            rest /= 10;
+            if rest == 0 {
+                break;
+            }
+        }
+        self.push(digits.get(digits.len().saturating_sub(used)..).unwrap_or_default());
+    }
+
+    const fn finish<'r>(self) -> Text<'r> {
+        Text::Made { bytes: self.bytes, len: self.len as u8 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tmrun_formats::LaneId;
+
+    #[test]
+    fn numbers_have_sixteen_digits() {
+        assert_eq!(Text::hex(0xab).as_ref(), "0x00000000000000ab");
+        assert_eq!(Text::hex(u64::MAX).as_ref(), "0xffffffffffffffff");
+    }
+
+    #[test]
+    fn placeholders_say_what_is_known() {
+        assert_eq!(Text::unnamed(0).as_ref(), "unnamed");
+        assert_eq!(Text::unnamed(17).as_ref(), "unnamed:17");
+        assert_eq!(Text::unnamed(u64::MAX).as_ref(), "unnamed:18446744073709551615");
+        let event = EventId::at(LaneId(1), 2);
+        assert_eq!(Text::unnamed_at(&event).as_ref(), "unnamed@00001-00000000000000000002");
+    }
+}

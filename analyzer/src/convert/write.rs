@@ -1,0 +1,136 @@
+//! The output, piece by piece.
+
+use std::io::Write;
+
+use tmrun_formats::json;
+use tmrun_formats::runtime::encode::meta_line;
+use tmrun_formats::runtime::{DocumentEncoder, Section};
+
+use super::batch;
+use super::encode::{Encoder, Order};
+use super::error::ConvertError;
+use super::fact::Sections;
+use super::options::Form;
+use super::plan::Plan;
+use crate::scan::RecordChunk;
+
+impl<'r> Plan<'r> {
+    /// Writes the trace. `progress` is told of bytes of the recording as they have been encoded, on
+    /// any thread; all together are [`work`](Self::work).
+    ///
+    /// # Errors
+    ///
+    /// When `out` cannot be written.
+    pub fn write(
+        &self,
+        out: &mut dyn Write,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ConvertError> {
+        match self.form() {
+            Form::Document => self.document(out, progress),
+            Form::Lines => self.lines(out, progress),
+        }
+    }
+
+    /// Bytes of the recording that have to be gone through.
+    pub fn work(&self) -> u64 {
+        let of = |wanted| {
+            let bytes = self.chunks(wanted).map(|chunk| chunk.info().header.payload_len.into());
+            bytes.fold(0, u64::saturating_add)
+        };
+        match self.form() {
+            Form::Lines => of(Sections::ALL),
+            Form::Document => Section::ALL
+                .iter()
+                .fold(0, |sum, &section| sum.saturating_add(of(Sections::only(section)))),
+        }
+    }
+
+    fn document(
+        &self,
+        out: &mut dyn Write,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ConvertError> {
+        let mut head = Vec::new();
+        let mut document =
+            DocumentEncoder::begin(&mut head, self.options.schema.label(), &self.run)
+                .map_err(ConvertError::Assembly)?;
+        for section in Section::ALL {
+            self.pieces(Sections::only(section), progress, |piece| {
+                // The encoder is handed the first byte, and writes what belongs before it; the rest
+                // goes out without being copied.
+                let (first, rest) = piece.split_at_checked(1).unwrap_or_default();
+                document.splice(&mut head, section, first).map_err(ConvertError::Assembly)?;
+                out.write_all(&head)?;
+                head.clear();
+                Ok(out.write_all(rest)?)
+            })?;
+        }
+        document.finish(&mut head, &[]);
+        self.extend(&mut head);
+        Ok(out.write_all(&head)?)
+    }
+
+    fn lines(
+        &self,
+        out: &mut dyn Write,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<(), ConvertError> {
+        let mut meta = Vec::new();
+        meta_line(&mut meta, self.options.schema.label(), &self.run, &[]);
+        self.extend(&mut meta);
+        out.write_all(&meta)?;
+        self.pieces(Sections::ALL, progress, |piece| Ok(out.write_all(piece)?))
+    }
+
+    /// Adds our own keys to an object that has just been closed. Readers skip keys that they do not
+    /// know; a line of a kind that they do not know they would refuse.
+    fn extend(&self, out: &mut Vec<u8>) {
+        const CLOSED: &[u8] = b"}\n";
+        if out.ends_with(CLOSED) {
+            out.truncate(out.len().saturating_sub(CLOSED.len()));
+        }
+        out.extend_from_slice(b",\"gaps\":");
+        json::push_array(out, self.gaps(), |out, gap| gap.write_json(out));
+        self.census.tally.write_json(out);
+        out.extend_from_slice(CLOSED);
+    }
+
+    /// Encodes the chunks that have any of these, and hands out what they make, in file order.
+    fn pieces(
+        &self,
+        wanted: Sections,
+        progress: &(dyn Fn(u64) + Sync),
+        mut piece: impl FnMut(&[u8]) -> Result<(), ConvertError>,
+    ) -> Result<(), ConvertError> {
+        let Self { source, selection, .. } = self;
+        let order = Order { source, selection, wanted, form: self.form() };
+        let encode = |chunk: &RecordChunk<'r>, encoder: &mut Encoder<'r>| {
+            encoder.begin(chunk, order);
+            progress(chunk.info().header.payload_len.into());
+        };
+        let mut chunks = self.chunks(wanted);
+        batch::in_order(&mut chunks, Encoder::default, encode, |_, encoder| {
+            loop {
+                if let Some(refusal) = encoder.refused() {
+                    return Err(refusal.into());
+                }
+                if !encoder.out.is_empty() {
+                    piece(&encoder.out)?;
+                }
+                if !encoder.has_more() {
+                    return Ok(());
+                }
+                encoder.go_on(order);
+            }
+        })
+    }
+
+    fn chunks(&self, wanted: Sections) -> impl Iterator<Item = RecordChunk<'r>> {
+        let sections = self.census.chunks.iter();
+        let of_interest = move |(chunk, sections): (RecordChunk<'r>, &Sections)| {
+            sections.meets(wanted).then_some(chunk)
+        };
+        self.recording.record_chunks().zip(sections).filter_map(of_interest)
+    }
+}
