@@ -57,8 +57,8 @@ const ORIGIN: Knot = Knot { ticks: Ticks(0), ns: HostNs(0) };
 
 impl Knot {
     /// The point at `ticks` on the line through this knot that rises `rise` ns every `run` ticks.
-    /// Rounding is towards the past on both sides, so that the line never decreases. Products of
-    /// two u64 fit a u128, so nothing overflows before the ends of the scale.
+    /// Rounding is towards the past on both sides, as if there were no knot. Products of two u64
+    /// fit a u128, so nothing overflows before the ends of the scale.
     fn line(&self, ticks: Ticks, rise: u64, run: u64) -> HostNs {
         let run = u128::from(run.max(1));
         let scaled = |distance: u64| u128::from(distance) * u128::from(rise);
@@ -91,6 +91,13 @@ mod tests {
         assert_eq!(map.ns(Ticks(1_500)), HostNs(10_250));
         assert_eq!(map.ns(Ticks(0)), HostNs(9_500));
         assert_eq!(map.ns(Ticks(5_000)), HostNs(12_750));
+    }
+
+    #[test]
+    fn half_a_nanosecond_is_rounded_towards_the_past_on_both_sides_of_a_knot() {
+        let map = ClockMap::new(&KNOTS, 0);
+        let around = [997, 998, 999, 1_000, 1_001, 1_002].map(|ticks| map.ns(Ticks(ticks)).0);
+        assert_eq!(around, [9_998, 9_999, 9_999, 10_000, 10_000, 10_001]);
     }
 
     #[test]
