@@ -9,6 +9,11 @@ pub trait Clock: 'static {
     /// Its name in the file.
     const NAME: &'static str;
 
+    /// The name of the clock that is in use, where that is decided at run time.
+    fn name() -> &'static str {
+        Self::NAME
+    }
+
     /// The time now. Called once for an event and twice for a span: it should be a few instructions.
     fn ticks() -> Ticks;
 
@@ -65,8 +70,16 @@ mod auto {
             nominal_rate()
         }
 
+        #[cfg(feature = "std")]
+        fn name() -> &'static str {
+            if FALLBACK.load(Ordering::Relaxed) != 0 {
+                return super::MonotonicClock::NAME;
+            }
+            Self::NAME
+        }
+
         fn is_invariant() -> bool {
-            is_invariant()
+            (cfg!(feature = "std") && FALLBACK.load(Ordering::Relaxed) != 0) || is_invariant()
         }
     }
 

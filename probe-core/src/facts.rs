@@ -11,7 +11,7 @@ use tmrun_formats::{
 };
 
 use crate::clock::Clock;
-use crate::lane::{Store, add};
+use crate::lane::Store;
 use crate::record::{Recorder, Target};
 use crate::site::Site;
 
@@ -299,7 +299,7 @@ impl<C: Clock> Recorder<'_, C> {
     fn flag_truncated(&self, header: &mut RecordHeader, truncated: bool) {
         if truncated {
             header.flags |= flags::TRUNCATED;
-            add(&self.block().shown.truncated, 1);
+            self.block().shown.truncated();
         }
     }
 }

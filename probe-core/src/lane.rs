@@ -1,16 +1,22 @@
 //! A lane's block: what its producer knows, what it shows, and what the drain knows of it.
 
-use tmrun_formats::wire::{Gap, Payload, RecordHeader, flags};
-use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
+mod account;
+mod claim;
+
+use tmrun_formats::wire::{Payload, RecordHeader, flags};
+use tmrun_formats::{LaneId, NameId, Planes, SpanId, Ticks};
 
 use crate::ring::Slot;
-use crate::sync::{AtomicPtr, AtomicU32, Ordering, Position, Word};
+use crate::sync::{AtomicPtr, Ordering, Position, Word};
+
+use account::{Drained, Shown, Told};
+use claim::Claims;
 
 /// Spans that may be open on a lane at once. A deeper one is not recorded; a gap says so.
 pub const MAX_DEPTH: usize = 127;
 
-/// One producer's side of a ring. (Public for the macros only; nothing of it can be named.) Only the lane's owner calls the methods that record; others may
-/// read the words it shows.
+/// One producer's side of a ring. (Public for the macros only; nothing of it can be named.) Only the
+/// lane's owner calls the methods that record; others may read the words it shows.
 #[repr(C, align(128))]
 pub struct LaneBlock {
     // What a span touches: one cache line, and the top of `open`.
@@ -33,65 +39,14 @@ pub struct LaneBlock {
     // Off the fast path, still the producer's.
     step: Word,
     known_tail: Word,
-    pending: Pending,
+    told: Told,
     /// Guards that the owner still holds, those of spans apart.
     pub(crate) guards: Word,
     pub(crate) shown: Shown,
     open: [OpenSpan; MAX_DEPTH + 1],
 
-    // Claims.
-    state: AtomicU32,
-    pub(crate) claim: Claim,
-
-    // The drain's.
-    pub(crate) drain: Drained,
-}
-
-/// Drops that no Gap record tells of yet.
-struct Pending {
-    records: Word,
-    groups: Word,
-    first: Word,
-    last: Word,
-    planes: Word,
-}
-
-/// Counters that the producer shows to the drain, for as long as the probe lives.
-pub(crate) struct Shown {
-    pub(crate) dropped_records: Word,
-    pub(crate) dropped_groups: Word,
-    /// First and last tick and planes of the drops since the last Gap record.
-    pub(crate) first: Word,
-    pub(crate) last: Word,
-    pub(crate) planes: Word,
-    pub(crate) truncated: Word,
-    pub(crate) out_of_order: Word,
-}
-
-/// Who has the lane.
-pub(crate) struct Claim {
-    /// How often it was claimed.
-    pub(crate) count: Word,
-    /// Position of the claimer's first record.
-    pub(crate) sequence: Word,
-    pub(crate) name: Word,
-    pub(crate) thread: Word,
-}
-
-/// What the drain knows of the lane.
-pub(crate) struct Drained {
-    pub(crate) tail: Word,
-    /// Records and groups that the Gap records of the lane tell of, since the recording began.
-    pub(crate) gap_records: Word,
-    pub(crate) gap_groups: Word,
-    /// The drop counters when the recording began.
-    pub(crate) base_records: Word,
-    pub(crate) base_groups: Word,
-    /// Claims that the file knows of.
-    pub(crate) claims: Word,
-    pub(crate) high_water: Word,
-    /// Position of the first record of this recording.
-    pub(crate) first: Word,
+    claims: Claims,
+    drain: Drained,
 }
 
 /// An entry of the open-span stack: entry 0 is none, entry d the span that d − 1 others are around.
@@ -103,9 +58,6 @@ struct OpenSpan {
 }
 
 const ENDED: u64 = 1 << 32;
-
-const FREE: u32 = 0;
-const CLAIMED: u32 = 1;
 
 /// An open span, as another thread sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -145,70 +97,13 @@ impl LaneBlock {
             tail: Position::new(0),
             step: Word::new(0),
             known_tail: Word::new(0),
-            pending: words!(Pending { records, groups, first, last, planes }),
+            told: Told::new(),
             guards: Word::new(0),
-            shown: words!(Shown {
-                dropped_records,
-                dropped_groups,
-                first,
-                last,
-                planes,
-                truncated,
-                out_of_order
-            }),
+            shown: Shown::new(),
             open: [const { words!(OpenSpan { id, start, name }) }; MAX_DEPTH + 1],
-            state: AtomicU32::new(FREE),
-            claim: words!(Claim { count, sequence, name, thread }),
-            drain: words!(Drained {
-                tail,
-                gap_records,
-                gap_groups,
-                base_records,
-                base_groups,
-                claims,
-                high_water,
-                first
-            }),
+            claims: Claims::new(),
+            drain: Drained::new(),
         }
-    }
-
-    // --- claiming -------------------------------------------------------------------------------
-
-    /// Takes the lane, if it is free. The counters go on where the last owner left them.
-    pub(crate) fn try_claim(&self, id: LaneId, slots: &[Slot], name: NameId, thread: u64) -> bool {
-        let taken = self.state.load(Ordering::Relaxed) != FREE
-            || self
-                .state
-                .compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed)
-                .is_err();
-        if taken {
-            return false;
-        }
-        self.id.set(id.0.into());
-        self.slots.store(slots.as_ptr().cast_mut(), Ordering::Relaxed);
-        self.mask.set((slots.len() as u64).wrapping_sub(1));
-        self.depth.set(0);
-        self.irregular.set(0);
-        self.step.set(0);
-        self.settle();
-        self.claim.name.set(name.0.into());
-        self.claim.thread.set(thread);
-        self.claim.sequence.set(self.head.get());
-        self.claim.count.set(self.claim.count.get() + 1);
-        true
-    }
-
-    /// Gives the lane back, unless guards of it are alive: a guard may still be dropped, and would
-    /// then record into somebody else's lane. Such a lane stays with its dead owner.
-    pub(crate) fn release(&self) {
-        if self.depth.get() == 0 && self.guards.get() == 0 {
-            self.state.store(FREE, Ordering::Release);
-        }
-    }
-
-    /// Whether somebody has the lane.
-    pub(crate) fn is_claimed(&self) -> bool {
-        self.state.load(Ordering::Acquire) == CLAIMED
     }
 
     /// Which lane it is, once it was claimed.
@@ -235,10 +130,11 @@ impl LaneBlock {
     #[cold]
     #[inline(never)]
     fn make_room(&self, n: u64, ticks: Ticks, planes: Planes) -> Option<u64> {
-        let pending = self.pending.groups.get() != 0;
-        let needed = self.head.get() + n + u64::from(pending);
+        // The tail first: who sees the room that a new recording made sees that the last one told
+        // of the drops before it.
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
-        if needed > self.known_tail.get() + self.mask.get() + 1 {
+        let pending = self.has_pending();
+        if !self.fits(n + u64::from(pending)) {
             self.count_drop(n, ticks, planes);
             self.limit.set(self.head.get());
             return None;
@@ -250,49 +146,15 @@ impl LaneBlock {
         Some(self.head.get())
     }
 
+    /// Whether `n` more records fit, by the tail that is known.
+    fn fits(&self, n: u64) -> bool {
+        self.head.get() + n <= self.known_tail.get() + self.mask.get() + 1
+    }
+
     /// Sets the limit by what is known.
     fn settle(&self) {
         let full = self.known_tail.get() + self.mask.get() + 1;
-        self.limit.set(if self.pending.groups.get() == 0 { full } else { self.head.get() });
-    }
-
-    fn count_drop(&self, n: u64, ticks: Ticks, planes: Planes) {
-        let (pending, shown) = (&self.pending, &self.shown);
-        if pending.groups.get() == 0 {
-            pending.first.set(ticks.0);
-            shown.first.set(ticks.0);
-            pending.planes.set(0);
-            shown.planes.set(0);
-        }
-        add(&pending.records, n);
-        add(&pending.groups, 1);
-        pending.last.set(ticks.0);
-        let planes = pending.planes.get() | u64::from(planes.0);
-        pending.planes.set(planes);
-        shown.last.set(ticks.0);
-        shown.planes.set(planes);
-        add(&shown.dropped_records, n);
-        add(&shown.dropped_groups, 1);
-    }
-
-    /// Stores the pending gap at the head; it is published with the group behind it.
-    fn store_pending(&self) {
-        let pending = &self.pending;
-        let gap = Gap {
-            first: Ticks(pending.first.get()),
-            last: Ticks(pending.last.get()),
-            records: pending.records.get(),
-            groups: pending.groups.get(),
-            planes: Planes(pending.planes.get() as u32),
-            lane: self.id(),
-            reason: GapReason::OVERRUN,
-        };
-        let header = RecordHeader { ticks: gap.first, ..RecordHeader::of::<Gap>(Level::PULSE) };
-        let mut store = Store { lane: self, at: self.head.get() };
-        store.put(header, &gap);
-        self.head.set(store.at);
-        pending.records.set(0);
-        pending.groups.set(0);
+        self.limit.set(if self.has_pending() { self.head.get() } else { full });
     }
 
     // --- spans ----------------------------------------------------------------------------------
@@ -396,56 +258,9 @@ impl LaneBlock {
         self.step.set(number);
     }
 
-    // --- the drain's side -----------------------------------------------------------------------
-
-    /// What is published, from the drain's tail on.
-    pub(crate) fn observe_head(&self) -> u64 {
-        self.published.observe(self.drain.tail.get())
-    }
-
-    /// The records before `tail` are taken; their slots may be stored to again.
-    pub(crate) fn take_until(&self, tail: u64) {
-        self.drain.tail.set(tail);
-        self.tail.publish(tail);
-    }
-
-    /// A recording begins: its counts are from here on.
-    pub(crate) fn begin_recording(&self) {
-        let drain = &self.drain;
-        drain.first.set(drain.tail.get());
-        drain.gap_records.set(0);
-        drain.gap_groups.set(0);
-        drain.base_records.set(self.shown.dropped_records.get());
-        drain.base_groups.set(self.shown.dropped_groups.get());
-        // An owner from before is still to be named; who gave the lane back is not.
-        let claims = self.claim.count.get();
-        drain.claims.set(if self.is_claimed() { claims.wrapping_sub(1) } else { claims });
-        drain.high_water.set(0);
-    }
-
-    /// Records and groups that were dropped in this recording.
-    pub(crate) fn dropped(&self) -> (u64, u64) {
-        let since = |shown: &Word, base: &Word| shown.get().wrapping_sub(base.get());
-        (
-            since(&self.shown.dropped_records, &self.drain.base_records),
-            since(&self.shown.dropped_groups, &self.drain.base_groups),
-        )
-    }
-
     /// Spans that took an id so far.
     pub(crate) fn spans(&self) -> u64 {
         self.next_span.get()
-    }
-
-    /// Sets the counters, as if so much had been recorded.
-    pub(crate) fn preset(&self, position: u64, spans: u64) {
-        self.head.set(position);
-        self.known_tail.set(position);
-        self.next_span.set(spans);
-        self.published.publish(position);
-        self.take_until(position);
-        self.claim.sequence.set(position);
-        self.settle();
     }
 }
 

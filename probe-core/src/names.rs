@@ -103,19 +103,28 @@ impl<'p> Names<'p> {
     pub(crate) fn intern(&self, node: &Node<'_>) -> NameId {
         let places = self.index.as_flattened();
         let start = hash(node) as usize;
+        let mut own = None;
         for probe in 0..places.len() {
             let Some(place) = places.get(start.wrapping_add(probe) % places.len().max(1)) else {
                 break;
             };
             let mut found = place.load(Ordering::Acquire);
             if found == 0 {
-                let Some(entry) = self.add(node) else { break };
-                match place.compare_exchange(0, entry, Ordering::AcqRel, Ordering::Acquire) {
-                    Ok(_) => return NameId(entry),
-                    Err(other) => found = other,
-                }
+                // One copy is enough, also when other names take place after place from it.
+                own = own.or_else(|| self.add(node));
+                // Without one the table is full; another thread may have had its last entry for
+                // this very name.
+                found = match own {
+                    Some(own) => place
+                        .compare_exchange(0, own, Ordering::AcqRel, Ordering::Acquire)
+                        .map_or_else(|found| found, |_| own),
+                    None => place.load(Ordering::Acquire),
+                };
             }
-            if self.get(NameId(found)).as_ref() == Some(node) {
+            if found == 0 {
+                break;
+            }
+            if own == Some(found) || self.get(NameId(found)).as_ref() == Some(node) {
                 return NameId(found);
             }
         }

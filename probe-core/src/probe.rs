@@ -9,7 +9,7 @@ use crate::lane::LaneBlock;
 use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
 use crate::record::Lane;
 use crate::ring::Slot;
-use crate::shared::{FIRST_DEVICE, FIRST_DTYPE, Shared, Threshold};
+use crate::shared::{FIRST_DEVICE, FIRST_DTYPE, Shared};
 use crate::sync::{AtomicU32, Ordering};
 
 /// A recorder's memory: `LANES` rings of `SLOTS` records, a table of `NAMES` names (with 64 bytes
@@ -140,7 +140,14 @@ impl<'p, C> ProbeRef<'p, C> {
     /// Every lane with its block, the recorder's own last.
     pub(crate) fn all_lanes(&self) -> impl Iterator<Item = (LaneId, &'p LaneBlock)> + use<'p, C> {
         let own = core::iter::once((LaneId::RECORDER, &self.shared.recorder));
-        (0..).map(LaneId).zip(self.lanes).chain(own)
+        self.application_lanes().chain(own)
+    }
+
+    /// Every lane but the recorder's own, with its block.
+    pub(crate) fn application_lanes(
+        &self,
+    ) -> impl Iterator<Item = (LaneId, &'p LaneBlock)> + use<'p, C> {
+        (0..).map(LaneId).zip(self.lanes)
     }
 
     /// The id of a name, interned on first use. It takes some hundred nanoseconds: do it at set-up.
@@ -183,9 +190,20 @@ impl<'p, C> ProbeRef<'p, C> {
         self.shared.threshold().records(level)
     }
 
-    /// Records pushed after the last recording had ended; they are in no file.
+    /// Records that were made while nothing was recording, by guards that were still open and by
+    /// who does not ask for the level; they are in no file. Exact while nobody records.
     pub fn after_finish(&self) -> u64 {
-        self.shared.after_finish.load(Ordering::Relaxed).into()
+        let counted = self.shared.after_finish.get();
+        if self.shared.draining.load(Ordering::Acquire) {
+            return counted;
+        }
+        counted.saturating_add(self.unrecorded())
+    }
+
+    /// Records that no recording took or told of, while nothing is recording.
+    pub(crate) fn unrecorded(&self) -> u64 {
+        let lanes = self.lanes.iter().map(LaneBlock::unrecorded);
+        lanes.fold(self.shared.no_lane.records().into(), u64::saturating_add)
     }
 
     /// Sets the counters of a lane that nobody has, as if so much had been recorded on it: for tests
@@ -208,10 +226,19 @@ impl<'p, C> ProbeRef<'p, C> {
         self.claim_block(name, 0).map(|block| Lane::new(*self, block)).ok_or(NoLane)
     }
 
+    /// Whether a lane is free, by a look at each: what a thread that finds none pays on every
+    /// record.
+    pub(crate) fn has_free_lane(&self) -> bool {
+        !self.lanes.iter().all(LaneBlock::is_claimed)
+    }
+
     /// Claims a block. (Interning comes first: the name must be there when the drain sees the
     /// claim.)
     #[cold]
     pub(crate) fn claim_block(&self, name: &str, thread: u64) -> Option<&'p LaneBlock> {
+        if !self.has_free_lane() {
+            return None;
+        }
         let name = self.name(name);
         let free = |(id, block): &(LaneId, &'p LaneBlock)| {
             block.try_claim(*id, self.ring(*id), name, thread)
@@ -228,9 +255,7 @@ impl<C: Clock> ProbeRef<'_, C> {
     }
 
     pub(crate) fn set_level_from(&self, level: Level, source: LevelSource) {
-        if self.level().is_some() {
-            self.shared.set_threshold(Threshold::of(level.min(Level::MAX)), source, C::ticks);
-        }
+        self.shared.change_level(level.min(Level::MAX), source, C::ticks);
     }
 }
 

@@ -63,7 +63,9 @@ pub(crate) struct Shared {
     pub(crate) dtypes: CodeTable<127>,
     pub(crate) places: PlaceCodes,
     pub(crate) no_lane: Missed,
-    pub(crate) after_finish: AtomicU32,
+    /// Records that came after the end of a recording and before the next; the drain that starts
+    /// counts them.
+    pub(crate) after_finish: Word,
     pub(crate) recorder: LaneBlock,
     pub(crate) recorder_slots: [Slot; RECORDER_SLOTS],
 }
@@ -83,6 +85,10 @@ pub(crate) struct Missed {
 }
 
 impl Missed {
+    const fn new() -> Self {
+        Self { records: AtomicU32::new(0), groups: AtomicU32::new(0), planes: AtomicU32::new(0) }
+    }
+
     #[cold]
     #[inline(never)]
     pub(crate) fn count(&self, records: u32, planes: Planes) {
@@ -91,11 +97,25 @@ impl Missed {
         self.planes.fetch_or(planes.0, Ordering::Relaxed);
     }
 
+    /// How many records were counted.
+    pub(crate) fn records(&self) -> u32 {
+        self.records.load(Ordering::Relaxed)
+    }
+
     /// Takes what was counted: records, groups, planes.
     pub(crate) fn take(&self) -> (u32, u32, Planes) {
         let records = self.records.swap(0, Ordering::Relaxed);
         let groups = self.groups.swap(0, Ordering::Relaxed);
         (records, groups, Planes(self.planes.swap(0, Ordering::Relaxed)))
+    }
+}
+
+/// Ends an exclusive stretch.
+struct Unlock<'s>(&'s AtomicBool);
+
+impl Drop for Unlock<'_> {
+    fn drop(&mut self) {
+        self.0.store(false, Ordering::Release);
     }
 }
 
@@ -115,12 +135,8 @@ impl Shared {
             devices: CodeTable::new(),
             dtypes: CodeTable::new(),
             places: PlaceCodes::new(),
-            no_lane: Missed {
-                records: AtomicU32::new(0),
-                groups: AtomicU32::new(0),
-                planes: AtomicU32::new(0),
-            },
-            after_finish: AtomicU32::new(0),
+            no_lane: Missed::new(),
+            after_finish: Word::new(0),
             recorder: LaneBlock::new(),
             recorder_slots: [const { Slot::new() }; RECORDER_SLOTS],
         }
@@ -129,6 +145,11 @@ impl Shared {
     #[inline(always)]
     pub(crate) fn threshold(&self) -> Threshold {
         Threshold(self.threshold.load(Ordering::Relaxed))
+    }
+
+    /// The same, for who has just stored what another thread, having changed it, looks at.
+    pub(crate) fn threshold_after_store(&self) -> Threshold {
+        Threshold(self.threshold.load(Ordering::SeqCst))
     }
 
     /// Hands the frames of these device and dtype codes to `each`.
@@ -159,38 +180,60 @@ impl Shared {
         {
             core::hint::spin_loop();
         }
-        let result = f();
-        self.changing.store(false, Ordering::Release);
-        result
+        // However `f` ends: an application's clock that panics in there must not lock out the rest.
+        let _unlock = Unlock(&self.changing);
+        f()
+    }
+
+    /// Arms the sites, as a recording starts.
+    pub(crate) fn arm(&self, level: Level, now: fn() -> Ticks) {
+        self.exclusively(|| {
+            // What a drain that ended unfinished left behind is not of this recording.
+            self.changes_len.store(0, Ordering::Relaxed);
+            self.changes_lost.store(0, Ordering::Relaxed);
+            self.set_threshold(Threshold::of(level), LevelSource::START, now);
+        });
+    }
+
+    /// Disarms all sites.
+    pub(crate) fn disarm(&self, now: fn() -> Ticks) {
+        self.exclusively(|| self.set_threshold(Threshold::OFF, LevelSource::APPLICATION, now));
+    }
+
+    /// Changes the level of a recording that runs; else it does nothing.
+    pub(crate) fn change_level(&self, to: Level, source: LevelSource, now: fn() -> Ticks) {
+        self.exclusively(|| {
+            if self.threshold() != Threshold::OFF {
+                self.set_threshold(Threshold::of(to), source, now);
+            }
+        });
     }
 
     /// Arms the sites up to a level, or disarms all, and leaves word for the recorder's lane.
-    pub(crate) fn set_threshold(&self, to: Threshold, source: LevelSource, now: fn() -> Ticks) {
-        self.exclusively(|| {
-            let from = self.threshold();
-            let asked = now();
-            self.threshold.store(to.0, Ordering::SeqCst);
-            self.sites.arm_all(self);
-            let armed = now();
-            let Some(new) = to.level() else { return };
-            let old = from.level().unwrap_or(new);
-            let at = self.changes_len.load(Ordering::Relaxed);
-            let Some(change) = self.changes.get(at as usize) else {
-                self.changes_lost.fetch_add(1, Ordering::Relaxed);
-                return;
-            };
-            change.asked.set(asked.0);
-            change.armed.set(armed.0);
-            change.what.store(u32::from_le_bytes([old.0, new.0, source.0, 0]), Ordering::Relaxed);
-            self.changes_len.store(at + 1, Ordering::Relaxed);
-        });
+    fn set_threshold(&self, to: Threshold, source: LevelSource, now: fn() -> Ticks) {
+        let from = self.threshold();
+        let asked = now();
+        self.threshold.store(to.0, Ordering::SeqCst);
+        self.sites.arm_all(self);
+        let armed = now();
+        let Some(new) = to.level() else { return };
+        let old = from.level().unwrap_or(new);
+        let at = self.changes_len.load(Ordering::Relaxed);
+        let Some(change) = self.changes.get(at as usize) else {
+            self.changes_lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        };
+        change.asked.set(asked.0);
+        change.armed.set(armed.0);
+        change.what.store(u32::from_le_bytes([old.0, new.0, source.0, 0]), Ordering::Relaxed);
+        self.changes_len.store(at + 1, Ordering::Relaxed);
     }
 
     /// Hands the waiting level changes to `each`, in order, and returns how many were lost because
     /// more came than could wait.
     pub(crate) fn take_changes(&self, mut each: impl FnMut(LevelChange)) -> u32 {
         if self.changes_len.load(Ordering::Relaxed) == 0 {
-            return 0;
+            return 0; // and none is lost while there is room
         }
         self.exclusively(|| {
             let count = self.changes_len.swap(0, Ordering::Relaxed) as usize;

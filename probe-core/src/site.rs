@@ -15,6 +15,9 @@ const NEW: u8 = 2;
 
 /// A static call site: what the macros put beside each call.
 ///
+/// It belongs to the first probe that reaches it: a site that calls with targets of several probes
+/// records by the level of that one, and its name is known to that one only.
+///
 /// Whether it records is one byte, so that a site which does not costs one load and one branch.
 pub struct Site {
     armed: AtomicU8,
@@ -51,7 +54,8 @@ impl Site {
     /// Whether the site records; `known` makes a new site known to its probe, and says so too.
     #[inline(always)]
     pub(crate) fn is_armed(&'static self, known: impl FnOnce(&'static Self) -> bool) -> bool {
-        match self.armed.load(Ordering::Relaxed) {
+        // Acquire, so that whoever sees the site armed sees its name too (and the drain with it).
+        match self.armed.load(Ordering::Acquire) {
             DISARMED => false,
             ARMED => true,
             _ => known(self),
@@ -100,49 +104,40 @@ impl core::fmt::Debug for Site {
 /// The sites that a probe knows: a list that only grows, newest first.
 pub(crate) struct Sites {
     newest: AtomicPtr<Site>,
-    count: AtomicU32,
 }
 
 impl Sites {
     pub(crate) const fn new() -> Self {
-        Self { newest: AtomicPtr::new(core::ptr::null_mut()), count: AtomicU32::new(0) }
+        Self { newest: AtomicPtr::new(core::ptr::null_mut()) }
     }
 
     /// Makes a site known, with this name, and arms it as its probe is armed.
     #[cold]
     #[inline(never)]
     pub(crate) fn register(&self, site: &'static Site, name: NameId, shared: &Shared) -> bool {
-        site.id.store(name.0, Ordering::Relaxed);
+        // A site that has a name keeps it, also when another thread finds the table full.
+        let _ = site.id.compare_exchange(0, name.0, Ordering::Relaxed, Ordering::Relaxed);
         // Two threads may reach a new site together; one of them links it.
         if site.armed.compare_exchange(NEW, DISARMED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             let link = core::ptr::from_ref(site).cast_mut();
-            let mut newest = self.newest.load(Ordering::Acquire);
-            loop {
+            let _ = self.newest.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |newest| {
                 site.next.store(newest, Ordering::Relaxed);
-                match self.newest.compare_exchange_weak(
-                    newest,
-                    link,
-                    Ordering::AcqRel,
-                    Ordering::Acquire,
-                ) {
-                    Ok(_) => break,
-                    Err(now) => newest = now,
-                }
-            }
-            self.count.fetch_add(1, Ordering::Release);
+                Some(link)
+            });
         }
         self.arm(site, shared)
     }
 
     /// Arms or disarms a site by the level in force, until that level stays the same meanwhile:
-    /// whoever changes the level stores it before walking the list, so one of the two sees the
-    /// other.
+    /// whoever changes the level stores it before walking the list, and whoever links a site links
+    /// it before looking at the level, so one of the two sees the other. (All of it is sequentially
+    /// consistent: each side stores one thing and then loads another.)
     fn arm(&self, site: &Site, shared: &Shared) -> bool {
         loop {
-            let threshold = shared.threshold();
+            let threshold = shared.threshold_after_store();
             let armed = threshold.records(site.level);
             site.armed.store(if armed { ARMED } else { DISARMED }, Ordering::SeqCst);
-            if shared.threshold() == threshold {
+            if shared.threshold_after_store() == threshold {
                 return armed;
             }
         }
@@ -155,14 +150,9 @@ impl Sites {
         });
     }
 
-    /// How many sites are known.
-    pub(crate) fn count(&self) -> u32 {
-        self.count.load(Ordering::Acquire)
-    }
-
     /// The sites, newest first.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Site> {
-        let mut next = self.newest.load(Ordering::Acquire);
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Site> + use<> {
+        let mut next = self.newest.load(Ordering::SeqCst);
         core::iter::from_fn(move || {
             // SAFETY: the list links only `&'static Site`s, by `register`.
             let site: &'static Site = unsafe { next.as_ref() }?;

@@ -4,7 +4,7 @@
 //! and no aliasing argument is needed anywhere. The orderings that matter are named by the two
 //! methods that have them: [`Position::publish`] and [`Position::observe`].
 
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering};
+pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering, fence};
 
 use core::sync::atomic::AtomicUsize;
 

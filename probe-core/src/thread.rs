@@ -34,6 +34,9 @@ impl ThreadLane {
         give_back: &'static std::thread::LocalKey<GiveBack>,
         forget: fn(),
     ) -> Option<&'static LaneBlock> {
+        if !probe.has_free_lane() {
+            return None;
+        }
         give_back
             .try_with(|give_back| {
                 let current = std::thread::current();

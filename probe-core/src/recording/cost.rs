@@ -22,7 +22,7 @@ pub(crate) fn measure<C: Clock>() -> RecorderCostV1 {
         push();
         let ticks = C::ticks().since(start);
         recorder.block().take_until(recorder.block().observe_head());
-        ticks * 1000 / ROUND
+        ticks.saturating_mul(1000) / ROUND
     };
     let least = |push: &dyn Fn()| (0..ROUNDS).map(|_| round(push)).min().unwrap_or_default();
     RecorderCostV1 {

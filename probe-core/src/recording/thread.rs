@@ -1,5 +1,6 @@
 //! The recorder's thread.
 
+use std::env::VarError;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use super::file::FileSink;
 use super::{ProfileRun, RecordError, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
-use crate::drain::{Drain, Flush, Start, Summary};
+use crate::drain::{Drain, Flush, Hold, Summary};
 use crate::probe::ProbeRef;
 
 /// The shortest and the longest pause between two looks at the lanes. While a ring fills fast the
@@ -58,28 +59,28 @@ impl<C: Clock> ProbeRef<'static, C> {
     ) -> Result<Recording, RecordError> {
         let path = path.as_ref().to_owned();
         let level = start_level(&run)?;
+        // The probe first: the file may be the one that it is being recorded into.
+        let hold = Hold::take(*self).map_err(RecordError::Busy)?;
         let create = |source| RecordError::Create { path: path.clone(), source };
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(run.replace).create_new(!run.replace);
         let file = options.open(&path).map_err(create)?;
+        let new_file = NewFile(Some(path.as_path()).filter(|_| !run.replace));
 
         let nominal = C::ticks_per_second();
         let id = host::new_run_id();
         let header = FileHeader { run: id, created_ns: host::unix_ns(), ticks_per_second: nominal };
         let first = bracket(C::ticks, host_ns);
-        let clock = (C::NAME, C::is_invariant());
+        let clock = (C::name(), C::is_invariant());
         let slots = self.ring_slots() as u64;
         let recording_cost = cost::measure::<C>();
         let drain = run.with_frames(id, clock, slots, |frames| {
             let mut frames = frames.to_vec();
             frames.push(Frame::Calibration(first));
             frames.push(Frame::RecorderCost(recording_cost));
-            Drain::start(*self, FileSink(file), &header, &frames, level)
+            Drain::start_held(hold, FileSink(file), &header, &frames, level)
         });
-        let mut drain = drain.map_err(|error| match error {
-            Start::Busy(busy) => RecordError::Busy(busy),
-            Start::Sink(source) => create(source),
-        })?;
+        let mut drain = drain.map_err(create)?;
         drain.set_cost(recording_cost);
 
         let end = Arc::new(Mutex::new(None));
@@ -94,7 +95,27 @@ impl<C: Clock> ProbeRef<'static, C> {
             .name("tmrun recorder".to_owned())
             .spawn(move || worker.run())
             .map_err(|source| RecordError::Thread { source })?;
+        new_file.keep();
         Ok(Recording { thread: Some(thread), end, path })
+    }
+}
+
+/// A file that was made for a recording which has not started: removed if it does not. (A file that
+/// was there before stays.)
+struct NewFile<'p>(Option<&'p Path>);
+
+impl NewFile<'_> {
+    fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for NewFile<'_> {
+    fn drop(&mut self) {
+        if let Some(path) = self.0 {
+            // When even this fails, the error that is being returned names the file.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 
@@ -102,7 +123,10 @@ impl<C: Clock> ProbeRef<'static, C> {
 fn start_level(run: &ProfileRun) -> Result<Level, RecordError> {
     match std::env::var("TMRUN_LEVEL") {
         Ok(text) => text.parse().map_err(|_| RecordError::Level { found: text }),
-        Err(_) => Ok(run.level.unwrap_or(Level::TIMING)),
+        Err(VarError::NotUnicode(text)) => {
+            Err(RecordError::Level { found: text.to_string_lossy().into_owned() })
+        }
+        Err(VarError::NotPresent) => Ok(run.level.unwrap_or(Level::TIMING)),
     }
 }
 

@@ -1,0 +1,304 @@
+//! The drain: the one consumer of all lanes. It turns published records into chunks of a file.
+//!
+//! It owns no memory worth the name, needs no thread and no clock of its own: whoever has it calls
+//! [`Drain::poll`], from a thread with feature `std`, from an idle loop without.
+
+mod close;
+mod describe;
+mod out;
+
+use tmrun_formats::wire::{FileHeader, Frame, GROUP_MAX, Gap, Place, Record, RecorderCostV1};
+use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
+
+use crate::clock::Clock;
+use crate::lane::LaneBlock;
+use crate::probe::ProbeRef;
+use crate::ring;
+use crate::sink::Sink;
+use crate::sync::Ordering;
+
+use describe::Known;
+use out::Out;
+
+/// A chunk closes at so many records (256 KiB), or at a quarter of its ring.
+const CHUNK_RECORDS: u64 = 4096;
+
+/// Whether a poll leaves short runs of records for a later chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// Only what fills a chunk. Poll with [`Flush::All`] every 100 ms or so beside it.
+    Full,
+    /// Everything that is published.
+    All,
+}
+
+/// What a poll saw.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Polled {
+    /// Records that it took.
+    pub records: u64,
+    /// The greatest part of a ring that was waiting, in 1/256.
+    pub fullest: u8,
+}
+
+/// What a recording came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Summary {
+    /// Records in the file.
+    pub records: u64,
+    /// Records that were dropped: ring full, no lane left, or the sink failed.
+    pub dropped: u64,
+    /// Those of them that the sink failed to take.
+    pub sink_failed: u64,
+    /// Bytes of the file.
+    pub bytes: u64,
+}
+
+/// The probe is being recorded already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AlreadyRecording;
+
+impl core::fmt::Display for AlreadyRecording {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("the probe is being recorded already: finish that recording first")
+    }
+}
+
+impl core::error::Error for AlreadyRecording {}
+
+/// The one consumer of a probe's lanes, writing a file into a [`Sink`].
+pub struct Drain<'p, C: Clock, S: Sink> {
+    probe: ProbeRef<'p, C>,
+    hold: Hold<'p, C>,
+    out: Out<S>,
+    known: Known,
+    missed: Missed,
+    sink_failed: u64,
+    cost: RecorderCostV1,
+}
+
+/// The probe is this drain's. However the drain ends, the sites are disarmed and the next may come.
+pub(crate) struct Hold<'p, C: Clock>(ProbeRef<'p, C>);
+
+impl<'p, C: Clock> Hold<'p, C> {
+    /// Takes the probe, unless it is being recorded.
+    pub(crate) fn take(probe: ProbeRef<'p, C>) -> Result<Self, AlreadyRecording> {
+        if probe.shared.draining.swap(true, Ordering::AcqRel) {
+            return Err(AlreadyRecording);
+        }
+        Ok(Self(probe))
+    }
+
+    fn disarm(&self) {
+        self.0.shared.disarm(C::ticks);
+    }
+}
+
+impl<C: Clock> Drop for Hold<'_, C> {
+    fn drop(&mut self) {
+        self.disarm();
+        self.0.shared.draining.store(false, Ordering::Release);
+    }
+}
+
+/// Records that found no lane, as the drain collects them.
+#[derive(Debug, Clone, Copy)]
+struct Missed {
+    records: u64,
+    groups: u64,
+    planes: Planes,
+    /// Before the first and after the last of them.
+    first: Ticks,
+    last: Ticks,
+    /// When the drain last looked.
+    looked: Ticks,
+}
+
+impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
+    /// Starts a recording: takes the probe, writes the file's header and these frames (the run,
+    /// first of all), and arms the sites. What lies in the rings from before is counted as recorded
+    /// after the end of the last recording.
+    ///
+    /// # Errors
+    ///
+    /// [`Start::Busy`] when the probe is being recorded already; [`Start::Sink`] when the sink
+    /// fails, and then nothing is recorded.
+    pub fn start(
+        probe: ProbeRef<'p, C>,
+        sink: S,
+        header: &FileHeader,
+        frames: &[Frame<'_>],
+        level: Level,
+    ) -> Result<Self, Start<S::Error>> {
+        let hold = Hold::take(probe).map_err(Start::Busy)?;
+        Self::start_held(hold, sink, header, frames, level).map_err(Start::Sink)
+    }
+
+    /// The same for a probe that was taken before.
+    pub(crate) fn start_held(
+        hold: Hold<'p, C>,
+        sink: S,
+        header: &FileHeader,
+        frames: &[Frame<'_>],
+        level: Level,
+    ) -> Result<Self, S::Error> {
+        let probe = hold.0;
+        let shared = probe.shared;
+        let ring = probe.ring(LaneId::RECORDER);
+        shared.recorder.try_claim(LaneId::RECORDER, ring, NameId::NONE, 0);
+        let before = shared.after_finish.get().saturating_add(probe.unrecorded());
+        shared.after_finish.set(before);
+        let _ = shared.no_lane.take();
+        probe.all_lanes().for_each(|(_, block)| block.begin_recording());
+        let now = C::ticks();
+        let (records, groups, planes) = (0, 0, Planes::NONE);
+        let missed = Missed { records, groups, planes, first: now, last: now, looked: now };
+        let cost = RecorderCostV1::default();
+        let (out, known) = (Out::new(sink), Known::default());
+        let mut drain = Self { probe, hold, out, known, missed, sink_failed: 0, cost };
+        drain.out.header(header)?;
+        drain.write_frames(frames)?;
+        shared.arm(level.min(Level::MAX), C::ticks);
+        Ok(drain)
+    }
+
+    /// Writes a chunk of these frames.
+    ///
+    /// # Errors
+    ///
+    /// When the sink fails.
+    pub fn write_frames(&mut self, frames: &[Frame<'_>]) -> Result<(), S::Error> {
+        self.out.frames(frames)
+    }
+
+    /// What recording costs, as calibrated; it is written at the end, with how many names found no
+    /// room.
+    pub fn set_cost(&mut self, cost: RecorderCostV1) {
+        self.cost = cost;
+    }
+
+    /// Takes what the lanes have published and writes it.
+    ///
+    /// # Errors
+    ///
+    /// When the sink fails, once. From then on records are taken, counted and thrown away, so that
+    /// the rings do not fill.
+    pub fn poll(&mut self, flush: Flush) -> Result<Polled, S::Error> {
+        let (probe, mut polled, mut result) = (self.probe, Polled::default(), Ok(()));
+        self.store_level_changes();
+        self.look_for_missed();
+        for (id, block) in probe.all_lanes() {
+            // Lanes may come and go between two chunks of theirs: their owners are asked for now.
+            result = result.and(self.write_claims(id, block));
+            let head = block.observe_head();
+            let waiting = head.wrapping_sub(block.taken());
+            if waiting == 0 {
+                continue;
+            }
+            let slots = probe.ring(id).len() as u64;
+            let part = u8::try_from(waiting * 255 / slots.max(1)).unwrap_or(u8::MAX);
+            polled.fullest = polled.fullest.max(part);
+            block.saw_waiting(waiting);
+            if flush == Flush::All || waiting >= chunk_records(slots) {
+                polled.records += waiting;
+                result = result.and(self.take(id, block, head));
+            }
+        }
+        result.map(|()| polled)
+    }
+
+    /// Level changes become records of the recorder's lane.
+    fn store_level_changes(&self) {
+        let own = &self.probe.shared.recorder;
+        let lost = self.probe.shared.take_changes(|change| {
+            own.store_own(change.asked, &change);
+        });
+        if lost > 0 {
+            own.lose_own(lost.into(), C::ticks());
+        }
+    }
+
+    /// Collects what found no lane since the last look.
+    fn look_for_missed(&mut self) {
+        let (looked, missed) = (C::ticks(), &mut self.missed);
+        let (records, groups, planes) = self.probe.shared.no_lane.take();
+        if groups > 0 {
+            if missed.groups == 0 {
+                missed.first = missed.looked;
+            }
+            missed.records += u64::from(records);
+            missed.groups += u64::from(groups);
+            missed.planes = missed.planes.union(planes);
+            missed.last = C::ticks();
+        }
+        missed.looked = looked;
+    }
+
+    /// Takes the records of a lane up to `head`, in chunks.
+    fn take(&mut self, id: LaneId, block: &LaneBlock, head: u64) -> Result<(), S::Error> {
+        // The head was observed first: the names and the claim of every record before it are there.
+        let mut result = self.write_new_names();
+        result = result.and(self.write_claims(id, block));
+        let slots = self.probe.ring(id);
+        let chunk = chunk_records(slots.len() as u64);
+        let mut tail = block.taken();
+        while tail != head {
+            let mut end = tail + head.wrapping_sub(tail).min(chunk);
+            // A chunk ends between groups, and `head` does: step back to where one begins. That is
+            // behind the tail, because no group is longer than a chunk.
+            // SAFETY: this drain is the only consumer (it took `draining`), and `end` is not taken.
+            let begins = |end| unsafe { ring::published(slots, end, end + 1) };
+            while end != head && begins(end)[0].first().is_some_and(Record::continues) {
+                end -= 1;
+            }
+            // SAFETY: as above; the slots are given back below, behind their last use.
+            let records = unsafe { ring::published(slots, tail, end) };
+            count_gaps(id, block, records);
+            let place = Place { lane: id, sequence: tail, span: SpanId(block.spans()) };
+            result = result.and(self.out.records(place, records));
+            if self.out.failed() {
+                self.sink_failed += end - tail;
+            }
+            block.take_until(end);
+            tail = end;
+        }
+        result
+    }
+}
+
+/// Records at which a chunk of a ring closes.
+const fn chunk_records(slots: u64) -> u64 {
+    let quarter = slots / 4;
+    if quarter > CHUNK_RECORDS {
+        CHUNK_RECORDS
+    } else if quarter < GROUP_MAX as u64 {
+        GROUP_MAX as u64
+    } else {
+        quarter
+    }
+}
+
+/// Remembers what the Gap records of a lane tell of.
+fn count_gaps(id: LaneId, block: &LaneBlock, records: [&[Record]; 2]) {
+    for record in records.into_iter().flatten() {
+        let gap = record.payload::<Gap>();
+        if let Some(gap) = gap.filter(|gap| gap.lane == id && gap.reason == GapReason::OVERRUN) {
+            block.took_gap(&gap);
+        }
+    }
+}
+
+impl<C: Clock, S: Sink> core::fmt::Debug for Drain<'_, C, S> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Drain").field("file", self.out.file()).finish_non_exhaustive()
+    }
+}
+
+/// Why a recording did not start.
+#[derive(Debug)]
+pub enum Start<E> {
+    /// The probe is being recorded already.
+    Busy(AlreadyRecording),
+    /// The sink failed.
+    Sink(E),
+}

@@ -1,0 +1,327 @@
+//! A lane's books: what was dropped, what Gap records tell of it, and what the drain takes.
+//!
+//! The producer counts every drop in [`Shown`] and never counts down. What it has told of it in Gap
+//! records is in [`Told`]; what a recording told of it at its end is in [`Drained`] as the base. The
+//! rest is pending. So a drop is told of once, by whoever comes first: the producer's next Gap
+//! record, or the closing gap of the recording.
+
+use tmrun_formats::wire::{Gap, Payload, RecordHeader};
+use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
+
+use super::{LaneBlock, Store, add};
+use crate::sync::Word;
+
+/// Counters that the producer shows to the drain, for as long as the probe lives.
+pub(crate) struct Shown {
+    dropped_records: Word,
+    dropped_groups: Word,
+    /// First and last tick and planes of the drops that are pending.
+    first: Word,
+    last: Word,
+    planes: Word,
+    /// Gap records of drops.
+    gaps: Word,
+    truncated: Word,
+    pub(super) out_of_order: Word,
+}
+
+/// Drops that the producer's Gap records tell of. Only the producer reads it.
+pub(super) struct Told {
+    records: Word,
+    groups: Word,
+}
+
+/// What the drain knows of the lane. Only the drain writes it; the producer reads the base.
+pub(crate) struct Drained {
+    tail: Word,
+    /// Position of the first record of this recording.
+    first: Word,
+    /// Claims that the file knows of.
+    pub(super) claims: Word,
+    high_water: Word,
+    /// Records and groups that the Gap records of this recording tell of, and all Gap records taken.
+    gap_records: Word,
+    gap_groups: Word,
+    gaps: Word,
+    /// The counters when the recording began; after its end, what they were at its end.
+    base_records: Word,
+    base_groups: Word,
+    base_truncated: Word,
+    base_out_of_order: Word,
+    /// Drops of the recording that has ended.
+    lost_records: Word,
+    lost_groups: Word,
+}
+
+/// A lane's counters over one recording.
+pub(crate) struct Tally {
+    pub(crate) dropped_records: u64,
+    pub(crate) dropped_groups: u64,
+    pub(crate) truncated: u64,
+    pub(crate) out_of_order: u64,
+    pub(crate) high_water: u64,
+}
+
+macro_rules! words {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        $name { $($field: Word::new(0)),* }
+    };
+}
+
+impl Shown {
+    pub(super) const fn new() -> Self {
+        words!(Self {
+            dropped_records,
+            dropped_groups,
+            first,
+            last,
+            planes,
+            gaps,
+            truncated,
+            out_of_order,
+        })
+    }
+
+    /// A fact lost its end.
+    pub(crate) fn truncated(&self) {
+        add(&self.truncated, 1);
+    }
+}
+
+impl Told {
+    pub(super) const fn new() -> Self {
+        words!(Self { records, groups })
+    }
+}
+
+impl Drained {
+    pub(super) const fn new() -> Self {
+        words!(Self {
+            tail,
+            first,
+            claims,
+            high_water,
+            gap_records,
+            gap_groups,
+            gaps,
+            base_records,
+            base_groups,
+            base_truncated,
+            base_out_of_order,
+            lost_records,
+            lost_groups,
+        })
+    }
+}
+
+/// The producer's side.
+impl LaneBlock {
+    /// Records and groups whose loss nothing tells of yet.
+    fn pending(&self) -> (u64, u64) {
+        let (shown, told, drain) = (&self.shown, &self.told, &self.drain);
+        let rest = |dropped: &Word, told: &Word, base: &Word| {
+            dropped.get().saturating_sub(told.get().max(base.get()))
+        };
+        (
+            rest(&shown.dropped_records, &told.records, &drain.base_records),
+            rest(&shown.dropped_groups, &told.groups, &drain.base_groups),
+        )
+    }
+
+    pub(super) fn has_pending(&self) -> bool {
+        self.pending().1 != 0
+    }
+
+    /// A group of `n` records is lost.
+    pub(super) fn count_drop(&self, n: u64, ticks: Ticks, planes: Planes) {
+        self.count_drops(n, 1, ticks, planes);
+    }
+
+    fn count_drops(&self, records: u64, groups: u64, ticks: Ticks, planes: Planes) {
+        let shown = &self.shown;
+        if !self.has_pending() {
+            shown.first.set(ticks.0);
+            shown.planes.set(0);
+        }
+        shown.last.set(ticks.0);
+        shown.planes.set(shown.planes.get() | u64::from(planes.0));
+        add(&shown.dropped_records, records);
+        add(&shown.dropped_groups, groups);
+    }
+
+    /// The gap that is pending.
+    fn pending_gap(&self) -> Gap {
+        let (records, groups) = self.pending();
+        self.overrun(self.id(), records, groups)
+    }
+
+    fn overrun(&self, lane: LaneId, records: u64, groups: u64) -> Gap {
+        let shown = &self.shown;
+        Gap {
+            first: Ticks(shown.first.get()),
+            last: Ticks(shown.last.get()),
+            records,
+            groups,
+            planes: Planes(shown.planes.get() as u32),
+            lane,
+            reason: GapReason::OVERRUN,
+        }
+    }
+
+    /// Stores the pending gap at the head; it is published with the group behind it.
+    pub(super) fn store_pending(&self) {
+        let gap = self.pending_gap();
+        let header = RecordHeader { ticks: gap.first, ..RecordHeader::of::<Gap>(Level::PULSE) };
+        let mut store = Store { lane: self, at: self.head.get() };
+        store.put(header, &gap);
+        self.head.set(store.at);
+        let (shown, told) = (&self.shown, &self.told);
+        told.records.set(shown.dropped_records.get());
+        told.groups.set(shown.dropped_groups.get());
+        add(&shown.gaps, 1);
+    }
+}
+
+/// The recorder's own lane, whose producer is the drain.
+impl LaneBlock {
+    /// Stores a record that is a group by itself.
+    pub(crate) fn store_own<P: Payload>(&self, ticks: Ticks, payload: &P) {
+        if let Some(mut store) = self.reserve(1, ticks, P::KIND.plane()) {
+            store.put(RecordHeader { ticks, ..RecordHeader::of::<P>(Level::PULSE) }, payload);
+            store.publish();
+        }
+    }
+
+    /// So many records of the recorder itself are lost.
+    pub(crate) fn lose_own(&self, records: u64, ticks: Ticks) {
+        self.count_drops(records, records, ticks, Planes::RECORDER);
+        self.settle();
+    }
+
+    /// Stores the gap that is pending, with nothing behind it.
+    pub(crate) fn store_own_pending(&self) {
+        self.known_tail.set(self.tail.observe(self.known_tail.get()));
+        if self.has_pending() && self.fits(1) {
+            self.store_pending();
+            self.published.publish(self.head.get());
+        }
+        self.settle();
+    }
+}
+
+/// The drain's side.
+impl LaneBlock {
+    /// The position of the first record that is not taken.
+    pub(crate) fn taken(&self) -> u64 {
+        self.drain.tail.get()
+    }
+
+    /// What is published, from the drain's tail on.
+    pub(crate) fn observe_head(&self) -> u64 {
+        self.published.observe(self.taken())
+    }
+
+    /// Remembers how many records waited.
+    pub(crate) fn saw_waiting(&self, waiting: u64) {
+        self.drain.high_water.set(self.drain.high_water.get().max(waiting));
+    }
+
+    /// The records before `tail` are taken; their slots may be stored to again.
+    pub(crate) fn take_until(&self, tail: u64) {
+        self.drain.tail.set(tail);
+        self.tail.publish(tail);
+    }
+
+    /// A Gap record that the drain takes tells of drops of this lane.
+    pub(crate) fn took_gap(&self, gap: &Gap) {
+        add(&self.drain.gap_records, gap.records);
+        add(&self.drain.gap_groups, gap.groups);
+        add(&self.drain.gaps, 1);
+    }
+
+    /// Records and groups that were dropped since the base.
+    fn dropped(&self) -> (u64, u64) {
+        let since = |shown: &Word, base: &Word| shown.get().saturating_sub(base.get());
+        (
+            since(&self.shown.dropped_records, &self.drain.base_records),
+            since(&self.shown.dropped_groups, &self.drain.base_groups),
+        )
+    }
+
+    /// A recording begins: its counts are from here on. Exact for a lane whose owner is at rest.
+    pub(crate) fn begin_recording(&self) {
+        let (drain, shown) = (&self.drain, &self.shown);
+        let head = self.observe_head();
+        drain.first.set(head);
+        drain.gaps.set(shown.gaps.get());
+        drain.gap_records.set(0);
+        drain.gap_groups.set(0);
+        drain.base_records.set(shown.dropped_records.get());
+        drain.base_groups.set(shown.dropped_groups.get());
+        drain.base_truncated.set(shown.truncated.get());
+        drain.base_out_of_order.set(shown.out_of_order.get());
+        drain.lost_records.set(0);
+        drain.lost_groups.set(0);
+        drain.high_water.set(0);
+        // An owner from before is still to be named; who gave the lane back is not.
+        let claims = self.claims.count();
+        drain.claims.set(if self.is_claimed() { claims.saturating_sub(1) } else { claims });
+        // Last, so that whoever sees the room that it makes sees the base too.
+        self.take_until(head);
+    }
+
+    /// The recording ends: how many records were dropped in it, and the gap that tells of those that
+    /// no Gap record does. What comes from now on came after its end.
+    pub(crate) fn end_recording(&self, lane: LaneId) -> (u64, Option<Gap>) {
+        let drain = &self.drain;
+        let (records, groups) = self.dropped();
+        let untold = records.saturating_sub(drain.gap_records.get());
+        let untold_groups = groups.saturating_sub(drain.gap_groups.get());
+        let gap = self.overrun(lane, untold, untold_groups);
+        drain.lost_records.set(records);
+        drain.lost_groups.set(groups);
+        add(&drain.base_records, records);
+        add(&drain.base_groups, groups);
+        drain.gap_records.set(0);
+        drain.gap_groups.set(0);
+        (records, (untold > 0).then_some(gap))
+    }
+
+    /// Records that are in no file, while nothing is recording: those that wait in the ring, Gap
+    /// records apart, and those that were dropped.
+    pub(crate) fn unrecorded(&self) -> u64 {
+        let waiting = self.observe_head().wrapping_sub(self.taken());
+        let gaps = self.shown.gaps.get().saturating_sub(self.drain.gaps.get());
+        let dropped = self.dropped().0.saturating_sub(self.drain.gap_records.get());
+        waiting.saturating_sub(gaps).saturating_add(dropped)
+    }
+
+    /// The counters of the recording that has ended; `None` when there is nothing to tell.
+    pub(crate) fn tally(&self) -> Option<Tally> {
+        let (drain, shown) = (&self.drain, &self.shown);
+        let since = |shown: &Word, base: &Word| shown.get().saturating_sub(base.get());
+        let tally = Tally {
+            dropped_records: drain.lost_records.get(),
+            dropped_groups: drain.lost_groups.get(),
+            truncated: since(&shown.truncated, &drain.base_truncated),
+            out_of_order: since(&shown.out_of_order, &drain.base_out_of_order),
+            high_water: drain.high_water.get(),
+        };
+        (self.taken() != drain.first.get() || tally.dropped_records > 0).then_some(tally)
+    }
+
+    /// Position of the first record of this recording.
+    pub(crate) fn first_position(&self) -> u64 {
+        self.drain.first.get()
+    }
+
+    /// Sets the counters of a lane that nobody has, as if so much had been recorded.
+    pub(crate) fn preset(&self, position: u64, spans: u64) {
+        self.head.set(position);
+        self.known_tail.set(position);
+        self.next_span.set(spans);
+        self.published.publish(position);
+        self.take_until(position);
+        self.settle();
+    }
+}

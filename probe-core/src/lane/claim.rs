@@ -1,0 +1,132 @@
+//! Who has a lane, and who had it.
+
+use tmrun_formats::{LaneId, NameId};
+
+use super::LaneBlock;
+use crate::ring::Slot;
+use crate::sync::{AtomicU32, Ordering, Word, fence};
+
+/// Claims that a lane remembers for the drain, which looks every millisecond or so. When more came
+/// and went in between, the numbers of the claims in the file show that some are missing.
+const REMEMBERED: usize = 16;
+
+const FREE: u32 = 0;
+const CLAIMED: u32 = 1;
+
+/// The claims of a lane. The claimer writes; a reader checks that nothing it read was written over.
+pub(crate) struct Claims {
+    state: AtomicU32,
+    count: Word,
+    last: [Entry; REMEMBERED],
+}
+
+struct Entry {
+    sequence: Word,
+    name: Word,
+    thread: Word,
+}
+
+/// A claim, as the drain sees it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// How many came before it.
+    pub(crate) number: u64,
+    /// Position of the claimer's first record.
+    pub(crate) sequence: u64,
+    pub(crate) name: NameId,
+    pub(crate) thread: u64,
+}
+
+impl Claims {
+    pub(super) const fn new() -> Self {
+        Self {
+            state: AtomicU32::new(FREE),
+            count: Word::new(0),
+            last: [const { Entry { sequence: Word::new(0), name: Word::new(0), thread: Word::new(0) } };
+                REMEMBERED],
+        }
+    }
+
+    /// How often the lane was claimed.
+    pub(super) fn count(&self) -> u64 {
+        self.count.get()
+    }
+
+    fn entry(&self, number: u64) -> &Entry {
+        &self.last[number as usize % REMEMBERED]
+    }
+
+    fn push(&self, sequence: u64, name: NameId, thread: u64) {
+        let number = self.count.get();
+        // Before the entry changes, everybody may know that the count came to where it is: a reader
+        // that sees the new entry sees that count.
+        fence(Ordering::Release);
+        let entry = self.entry(number);
+        entry.sequence.set(sequence);
+        entry.name.set(name.0.into());
+        entry.thread.set(thread);
+        fence(Ordering::Release);
+        self.count.set(number + 1);
+    }
+
+    /// The claim of this number, unless it is forgotten.
+    fn get(&self, number: u64) -> Option<Claim> {
+        let entry = self.entry(number);
+        let claim = Claim {
+            number,
+            sequence: entry.sequence.get(),
+            name: NameId(entry.name.get() as u32),
+            thread: entry.thread.get(),
+        };
+        fence(Ordering::Acquire);
+        (self.count() < number + REMEMBERED as u64).then_some(claim)
+    }
+}
+
+impl LaneBlock {
+    /// Takes the lane, if it is free. The counters go on where the last owner left them.
+    pub(crate) fn try_claim(&self, id: LaneId, slots: &[Slot], name: NameId, thread: u64) -> bool {
+        let state = &self.claims.state;
+        let taken = state.load(Ordering::Relaxed) != FREE
+            || state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_err();
+        if taken {
+            return false;
+        }
+        self.id.set(id.0.into());
+        self.slots.store(slots.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.mask.set((slots.len() as u64).wrapping_sub(1));
+        self.depth.set(0);
+        self.irregular.set(0);
+        self.step.set(0);
+        self.settle();
+        self.claims.push(self.head.get(), name, thread);
+        true
+    }
+
+    /// Gives the lane back, unless guards of it are alive: a guard may still be dropped, and would
+    /// then record into somebody else's lane. Such a lane stays with its dead owner.
+    pub(crate) fn release(&self) {
+        if self.depth.get() == 0 && self.guards.get() == 0 {
+            self.claims.state.store(FREE, Ordering::Release);
+        }
+    }
+
+    /// Whether somebody has the lane.
+    pub(crate) fn is_claimed(&self) -> bool {
+        self.claims.state.load(Ordering::Acquire) == CLAIMED
+    }
+
+    /// Whether there are claims that the file does not know of yet.
+    pub(crate) fn has_new_claims(&self) -> bool {
+        self.drain.claims.get() != self.claims.count()
+    }
+
+    /// Claims that the file does not know of yet. (The drain calls it.)
+    pub(crate) fn new_claims(&self) -> impl Iterator<Item = Claim> + '_ {
+        let (known, count) = (self.drain.claims.get(), self.claims.count());
+        fence(Ordering::Acquire);
+        self.drain.claims.set(count);
+        let remembered = count.saturating_sub(REMEMBERED as u64).max(known);
+        (remembered..count).filter_map(|number| self.claims.get(number))
+    }
+}
