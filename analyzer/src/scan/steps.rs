@@ -133,9 +133,9 @@ fn leave(open: Option<StepMark>, number: u64) -> Option<StepMark> {
 pub struct StepCounts {
     /// All steps.
     pub steps: u64,
-    /// Those whose phase is training.
+    /// Those that say that they train. A step that says nothing has the run's phase.
     pub train: u64,
-    /// Those whose phase is inference.
+    /// Those that say that they infer.
     pub infer: u64,
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use tmrun::scan::{ChunkState, LaneSteps, Recording};
-use tmrun_formats::LaneId;
 use tmrun_formats::wire::{ChunkKind, Kind};
+use tmrun_formats::{LaneId, Phase};
 
 /// Numbers that both forms of the answer show.
 #[derive(Debug, Default)]
@@ -58,12 +58,20 @@ impl Facts {
     }
 }
 
-/// The first of the lanes that have the most steps.
+/// The first of the lanes that have the most steps. A step without a phase has the run's.
 fn most_steps(recording: &Recording<'_>) -> LaneSteps {
     let lanes = recording.lanes().iter().map(|(_, lane)| lane.steps);
-    lanes.fold(LaneSteps::default(), |most, lane| {
+    let mut most = lanes.fold(LaneSteps::default(), |most, lane| {
         if lane.counts.steps > most.counts.steps { lane } else { most }
-    })
+    });
+    let counts = &mut most.counts;
+    let unsaid = counts.steps.saturating_sub(counts.train).saturating_sub(counts.infer);
+    match recording.meta().run.map(|run| run.phase) {
+        Some(Phase::TRAIN) => counts.train = counts.train.saturating_add(unsaid),
+        Some(Phase::INFER) => counts.infer = counts.infer.saturating_add(unsaid),
+        _ => {}
+    }
+    most
 }
 
 impl Chunks {

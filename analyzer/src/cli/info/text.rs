@@ -74,7 +74,10 @@ impl Page<'_> {
         let Some(run) = self.recording.meta().run else {
             return self.field("run", &format!("{id}, and the file does not say more"));
         };
-        self.field("run", &format!("{} ({id})", plain(run.run_id)));
+        match run.run_id == id || run.run_id.is_empty() {
+            true => self.field("run", &id),
+            false => self.field("run", &format!("{} ({id})", plain(run.run_id))),
+        }
         let mut line = plain(run.entrypoint).into_owned();
         for part in [run.phase.name().unwrap_or_default(), run.device, run.profile] {
             if !part.is_empty() {
@@ -104,9 +107,11 @@ impl Page<'_> {
 
     fn steps(&mut self) {
         let steps = self.facts.steps;
+        // What was lost may have held more of them.
+        let least = if self.recording.lost().next().is_some() { "at least " } else { "" };
         let line = match (steps.first, steps.last) {
             (Some(first), Some(last)) => format!(
-                "{}, numbers {first} to {last}: {} train, {} infer",
+                "{least}{}, numbers {first} to {last}: {} train, {} infer",
                 plural(steps.counts.steps, "step"),
                 number(steps.counts.train),
                 number(steps.counts.infer)
