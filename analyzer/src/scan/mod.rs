@@ -49,6 +49,7 @@ mod gaps;
 mod index;
 mod lanes;
 mod levels;
+mod merge;
 mod meta;
 mod names;
 mod recording;
