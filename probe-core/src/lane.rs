@@ -38,10 +38,12 @@ pub struct LaneBlock {
 
     // Off the fast path, still the producer's.
     step: Word,
+    /// A step that ended while one begun after it was open.
+    step_ended: Word,
     known_tail: Word,
     told: Told,
     /// Guards that the owner still holds, those of spans apart.
-    pub(crate) guards: Word,
+    guards: Word,
     pub(crate) shown: Shown,
     open: [OpenSpan; MAX_DEPTH + 1],
 
@@ -96,6 +98,7 @@ impl LaneBlock {
             published: Position::new(0),
             tail: Position::new(0),
             step: Word::new(0),
+            step_ended: Word::new(0),
             known_tail: Word::new(0),
             told: Told::new(),
             guards: Word::new(0),
@@ -254,8 +257,26 @@ impl LaneBlock {
         self.step.get()
     }
 
-    pub(crate) fn set_step(&self, number: u64) {
+    /// A step begins; returns the one that was open before.
+    pub(crate) fn begin_step(&self, number: u64) -> u64 {
+        if self.step_ended.get() == number {
+            self.step_ended.set(0);
+        }
+        let outer = self.step.get();
         self.step.set(number);
+        add(&self.guards, 1);
+        outer
+    }
+
+    /// A step ends, and the lane is back in the outer one, unless that has ended already: a guard
+    /// that is assigned over begins the new step before it ends the old one.
+    pub(crate) fn end_step(&self, number: u64, outer: u64) {
+        if self.step.get() == number {
+            self.step.set(if outer == self.step_ended.get() { 0 } else { outer });
+        } else {
+            self.step_ended.set(number);
+        }
+        self.guards.set(self.guards.get().saturating_sub(1));
     }
 
     /// Spans that took an id so far.

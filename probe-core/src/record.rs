@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use tmrun_formats::wire::{Payload, RecordHeader};
+use tmrun_formats::wire::{Kind, Payload, RecordHeader};
 use tmrun_formats::{Level, NameId, Phase, Planes, Ticks};
 
 use crate::clock::Clock;
@@ -66,10 +66,7 @@ pub trait Target {
         // SAFETY: the guard counts among the lane's guards for as long as it lives.
         match unsafe { self.here() } {
             Some(recorder) => StepGuard::open(recorder, number, phase),
-            None => {
-                self.probe().shared.no_lane.count(1, Planes::HOST_TIME);
-                StepGuard::inert()
-            }
+            None => StepGuard::missed(&self.probe().shared.no_lane),
         }
     }
 
@@ -82,7 +79,8 @@ pub trait Target {
 
     /// Runs `f` on the caller's lane if records of this level are wanted.
     ///
-    /// This is how facts that no macro covers are recorded, in any number at once:
+    /// This is how facts that no macro covers are recorded, in any number at once. (Without a lane
+    /// they are counted as one record, of any plane that the level asks for.)
     ///
     /// ```
     /// # use tmrun_probe_core::{AutoClock, Level, Probe, Target};
@@ -97,10 +95,16 @@ pub trait Target {
         level: Level,
         f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
     ) -> Option<R> {
-        if level <= Self::MAX_LEVEL && self.probe().records(level) {
-            self.on_lane(Planes::NONE, f)
-        } else {
-            None
+        if level > Self::MAX_LEVEL || !self.probe().records(level) {
+            return None;
+        }
+        // SAFETY: `f` must take any lifetime, so it keeps nothing of the recorder.
+        match unsafe { self.here() } {
+            Some(recorder) => Some(f(recorder)),
+            None => {
+                self.probe().miss(level);
+                None
+            }
         }
     }
 
@@ -117,6 +121,15 @@ impl<C> ProbeRef<'_, C> {
     #[inline(never)]
     fn register(&self, site: &'static Site) -> bool {
         self.shared.sites.register(site, self.name(site.name()), self.shared)
+    }
+
+    /// Something of this level found no lane.
+    #[cold]
+    #[inline(never)]
+    fn miss(&self, level: Level) {
+        let asked = Kind::ALL.iter().filter(|kind| kind.level() <= level).map(|kind| kind.plane());
+        let asked = asked.filter(|plane| *plane != Planes::RECORDER);
+        self.shared.no_lane.count(1, asked.fold(Planes::NONE, Planes::union));
     }
 }
 

@@ -1,16 +1,18 @@
 //! Steps: which training update or inference invocation a lane's records belong to.
 
 use tmrun_formats::wire::{Step, flags};
-use tmrun_formats::{Level, NameId, Phase};
+use tmrun_formats::{Level, NameId, Phase, Planes};
 
 use crate::clock::Clock;
-use crate::lane::{LaneBlock, add};
 use crate::record::Recorder;
+use crate::shared::Missed;
 
 /// An open step. It ends when the guard is dropped.
 #[must_use = "a step ends when its guard is dropped"]
 pub struct StepGuard<'l, C: Clock> {
     recorder: Option<Recorder<'l, C>>,
+    /// Where its marks are counted when there is no lane for them.
+    missed: Option<&'l Missed>,
     step: Step,
     /// The step that was open before.
     outer: u64,
@@ -20,7 +22,13 @@ pub struct StepGuard<'l, C: Clock> {
 impl<'l, C: Clock> StepGuard<'l, C> {
     pub(crate) const fn inert() -> Self {
         let step = Step { number: 0, micro_batch: 0, phase: Phase(0) };
-        Self { recorder: None, step, outer: 0, flags: 0 }
+        Self { recorder: None, missed: None, step, outer: 0, flags: 0 }
+    }
+
+    /// A step without a lane: both its marks are lost.
+    pub(crate) fn missed(missed: &'l Missed) -> Self {
+        missed.count(1, Planes::HOST_TIME);
+        Self { missed: Some(missed), ..Self::inert() }
     }
 
     pub(crate) fn open(recorder: Recorder<'l, C>, number: u64, phase: Phase) -> Self {
@@ -28,11 +36,9 @@ impl<'l, C: Clock> StepGuard<'l, C> {
     }
 
     fn begin(recorder: Recorder<'l, C>, step: Step, flags: u16) -> Self {
-        let block = recorder.block();
-        let guard = Self { recorder: Some(recorder), step, outer: block.step(), flags };
+        let mut guard = Self { recorder: Some(recorder), missed: None, step, outer: 0, flags };
         guard.mark(recorder, 0);
-        block.set_step(step.number);
-        add(&block.guards, 1);
+        guard.outer = recorder.block().begin_step(step.number);
         guard
     }
 
@@ -49,12 +55,13 @@ impl<'l, C: Clock> StepGuard<'l, C> {
 
     /// Opens a micro-batch within the step.
     pub fn micro_batch(&self, micro_batch: u32) -> StepGuard<'_, C> {
-        match self.recorder {
-            Some(recorder) => {
+        match (self.recorder, self.missed) {
+            (Some(recorder), _) => {
                 let step = Step { micro_batch, ..self.step };
                 StepGuard::begin(recorder, step, flags::STEP_MICRO_BATCH)
             }
-            None => StepGuard::inert(),
+            (None, Some(missed)) => StepGuard::missed(missed),
+            (None, None) => StepGuard::inert(),
         }
     }
 }
@@ -63,9 +70,9 @@ impl<C: Clock> Drop for StepGuard<'_, C> {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder {
             self.mark(recorder, flags::STEP_END);
-            let block: &LaneBlock = recorder.block();
-            block.set_step(self.outer);
-            block.guards.set(block.guards.get().saturating_sub(1));
+            recorder.block().end_step(self.step.number, self.outer);
+        } else if let Some(missed) = self.missed {
+            missed.count(1, Planes::HOST_TIME);
         }
     }
 }

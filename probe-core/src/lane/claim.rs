@@ -98,6 +98,7 @@ impl LaneBlock {
         self.depth.set(0);
         self.irregular.set(0);
         self.step.set(0);
+        self.step_ended.set(0);
         self.settle();
         self.claims.push(self.head.get(), name, thread);
         true
