@@ -7,6 +7,7 @@ use tmrun_probe_core::{Level, ProfileRun, probe, scalar, span};
 
 probe!(static ROOMY: lanes = 4, slots = 1 << 12);
 probe!(static TIGHT: lanes = 4, slots = 32);
+probe!(static AGAIN: lanes = 4, slots = 64);
 
 #[test]
 fn a_recorded_run_verifies_and_says_what_it_recorded() {
@@ -59,4 +60,27 @@ fn what_did_not_fit_the_ring_is_a_gap_of_exactly_that_many_records() {
     assert_eq!(recording.counts().of(Kind::Scalar) + lost, ATTEMPTS);
     let totals = recording.lanes().get(LaneId(0)).and_then(|lane| lane.totals);
     assert_eq!(totals.map(|totals| totals.dropped_records), Some(lost));
+}
+
+#[test]
+fn a_second_recording_of_the_same_probe_goes_on_where_the_lane_was_and_has_no_hole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut first_positions = Vec::new();
+    for number in 0..2 {
+        let path = folder.path().join(format!("run-{number}.tmrun"));
+        let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+        let recording = AGAIN.record(&path, run).expect("it starts");
+        for i in 0..10 {
+            scalar!(AGAIN, "loss", f64::from(i));
+        }
+        recording.finish().expect("it ends");
+        let file = std::fs::read(&path).expect("the file");
+        let recording = Recording::open(&file, "run").expect("a header");
+        assert_eq!(recording.verify(), []);
+        assert_eq!(recording.lost().count(), 0, "{:?}", recording.gaps());
+        assert_eq!(recording.counts().of(Kind::Scalar), 10);
+        let of_lane = |lane| recording.record_chunks().find(|chunk| chunk.lane() == lane);
+        first_positions.extend(of_lane(LaneId(0)).map(|chunk| chunk.first_sequence()));
+    }
+    assert_eq!(first_positions, [0, 10]);
 }

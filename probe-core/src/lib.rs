@@ -107,3 +107,8 @@ pub use tmrun_formats::{
     Category, DType, DeviceCode, ExecutionStep, GradientState, Level, NameId, Phase, SpanKind,
     StorageId, TensorId, Ticks,
 };
+
+/// The quick start of the README compiles.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

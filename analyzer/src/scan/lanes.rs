@@ -112,10 +112,20 @@ impl<'a> Lanes<'a> {
         self.lanes.entry(id).or_insert_with(Lane::new)
     }
 
+    /// The file takes the lane up at this position, unless it has done so already.
+    pub(super) fn begin_at(&mut self, id: LaneId, position: u64) {
+        self.lanes.entry(id).or_insert_with(|| Lane { next: position, ..Lane::new() });
+    }
+
     /// Takes in the header of a chunk of records at `offset`.
     pub(super) fn follow(&mut self, header: &ChunkHeader, offset: u64) -> Follows {
         let lane = self.entry(header.lane);
         let first = header.first_sequence;
+        if lane.last_offset == 0 {
+            // Its first chunk. Claims that came and went too fast to be named may lie before the
+            // first that is.
+            lane.next = lane.next.min(first);
+        }
         let (expected, after) = (lane.next, lane.greatest);
         let missing = first.checked_sub(expected);
         let next = first.checked_add(header.records.into());

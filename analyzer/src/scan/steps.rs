@@ -64,6 +64,8 @@ enum End {
     InMicroBatch(StepMark),
     /// Behind a micro-batch of this step, which goes on if it was open.
     BehindMicroBatch(u64),
+    /// Behind the end of this step, which closes it and no other.
+    BehindStep(u64),
 }
 
 impl StepEffect {
@@ -75,13 +77,16 @@ impl StepEffect {
         self.sure = Some(true);
         self.end = match (micro_batch.is_some(), ends, self.end) {
             (false, false, _) => End::Known(Some(mark)),
-            (false, true, _) => End::Known(None),
+            (false, true, End::Known(open)) => End::Known(close(open, number)),
+            (false, true, End::InMicroBatch(mark)) if mark.number != number => self.end,
+            (false, true, End::BehindMicroBatch(other)) if other != number => self.end,
+            (false, true, _) => End::BehindStep(number),
             (true, false, End::Known(open)) => End::Known(Some(enter(open, mark))),
             (true, false, _) => End::InMicroBatch(mark),
             (true, true, End::Known(open)) => End::Known(leave(open, number)),
             (true, true, _) => End::BehindMicroBatch(number),
         };
-        if !ends {
+        if !ends && header.flags & flags::STEP_RESUMED == 0 {
             self.begin(number, phase);
         }
     }
@@ -105,6 +110,7 @@ impl StepEffect {
             End::Known(open) => open,
             End::InMicroBatch(mark) => Some(enter(before.open, mark)),
             End::BehindMicroBatch(number) => leave(before.open, number),
+            End::BehindStep(number) => close(before.open, number),
         };
         StepState { open, sure: self.sure.unwrap_or(before.sure) }
     }
@@ -116,6 +122,12 @@ fn enter(open: Option<StepMark>, mark: StepMark) -> StepMark {
         open.number == mark.number && (open.micro_batch.is_none() || open.within_step)
     });
     StepMark { within_step, ..mark }
+}
+
+/// The state behind the end of step `number`: another one stays open. (A program that assigns the
+/// next step to the variable of the last begins it before it ends the last.)
+fn close(open: Option<StepMark>, number: u64) -> Option<StepMark> {
+    open.filter(|open| open.number != number)
 }
 
 /// The state behind the end of a micro-batch of step `number`.
@@ -189,7 +201,8 @@ mod tests {
         (header, Step { number, micro_batch, phase: Phase::TRAIN })
     }
 
-    /// Two steps of two micro-batches, and one micro-batch without a step around it.
+    /// Two steps of two micro-batches, one micro-batch without a step around it, and steps that
+    /// overlap.
     fn marks() -> Vec<(RecordHeader, Step)> {
         let mut marks = Vec::new();
         for number in [1, 2] {
@@ -201,6 +214,14 @@ mod tests {
             marks.push(mark(number, None, true));
         }
         marks.extend([mark(3, Some(0), false), mark(3, Some(0), true)]);
+        // Assigned over: the next begins before the last ends.
+        marks.extend([mark(4, None, false), mark(5, None, false)]);
+        marks.extend([mark(4, None, true), mark(5, None, true)]);
+        // Interrupted: the outer one goes on behind the inner one.
+        let (mut resumed, outer) = mark(6, None, false);
+        marks.extend([(resumed, outer), mark(7, None, false), mark(7, None, true)]);
+        resumed.flags |= flags::STEP_RESUMED;
+        marks.extend([(resumed, outer), mark(6, None, true)]);
         marks
     }
 
@@ -239,8 +260,22 @@ mod tests {
             effect.mark(header, step);
             lane.extend(&effect);
         }
-        assert_eq!((lane.counts.steps, lane.counts.train), (3, 3));
-        assert_eq!((lane.first, lane.last), (Some(1), Some(3)));
+        assert_eq!((lane.counts.steps, lane.counts.train), (7, 7));
+        assert_eq!((lane.first, lane.last), (Some(1), Some(7)));
+    }
+
+    #[test]
+    fn the_end_of_a_step_closes_that_step_alone() {
+        let open = |n: usize| {
+            let state = StepState::START;
+            marks()[..n]
+                .iter()
+                .fold(state, |state, (h, s)| state.after(h, s))
+                .open
+                .map(|o| o.number)
+        };
+        assert_eq!((open(16), open(17), open(18)), (Some(5), Some(5), None));
+        assert_eq!((open(20), open(21), open(22), open(23)), (Some(7), None, Some(6), None));
     }
 
     #[test]

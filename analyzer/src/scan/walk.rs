@@ -1,6 +1,6 @@
 //! The first pass: chunk headers, in file order. It reads 64 bytes a chunk.
 
-use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, Chunks, Damage, Trailer, Walked};
+use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, Chunks, Damage, Frame, Trailer, Walked};
 use tmrun_formats::{DecodeError, GapReason};
 
 use super::damage::Damages;
@@ -86,10 +86,27 @@ impl<'a> Walk<'a> {
         let step = StepState::START;
         let (state, behind_hole) = match header.kind {
             ChunkKind::RECORDS => self.records(&header, offset),
+            ChunkKind::META if header.is_known() => {
+                self.claims(chunk);
+                (ChunkState::Intact, false)
+            }
             _ if header.is_known() => (ChunkState::Intact, false),
             _ => (ChunkState::Unknown, false),
         };
         self.chunks.push(ChunkInfo { offset, header, state, step, behind_hole });
+    }
+
+    /// The first claim of a lane says at which position the file takes it up: a probe that was
+    /// recorded before does not begin at 0.
+    fn claims(&mut self, chunk: &Chunk<'a>) {
+        if chunk.check().is_err() {
+            return;
+        }
+        for raw in chunk.frames().map_while(Result::ok) {
+            if let Ok(Frame::Lane(claim)) = raw.decode() {
+                self.lanes.begin_at(claim.lane, claim.sequence);
+            }
+        }
     }
 
     fn check_number(&mut self, header: &ChunkHeader, offset: u64) {

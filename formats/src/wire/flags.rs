@@ -18,6 +18,8 @@ pub const SPAN_COMPLETED: u16 = 1 << 3;
 pub const STEP_END: u16 = 1;
 /// Step: the micro-batch is given.
 pub const STEP_MICRO_BATCH: u16 = 1 << 1;
+/// Step: no new step begins; one that was interrupted by another goes on.
+pub const STEP_RESUMED: u16 = 1 << 2;
 
 /// Op: the output tensor is a name.
 pub const OP_OUTPUT_NAMED: u16 = 1;
