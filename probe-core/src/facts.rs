@@ -124,7 +124,7 @@ impl<C: Clock> Recorder<'_, C> {
         header.flags |= if fact.input_bytes.is_some() { flags::OP_INPUT_BYTES } else { 0 };
         self.flag_truncated(&mut header, wanted > shapes || inputs.len() < fact.inputs.len());
         let records = 1 + shapes + inputs.len().div_ceil(DIMS);
-        self.group(records, header.ticks, Planes::OPERATIONS, |store| {
+        self.group(records, (fact.start, fact.end), Planes::OPERATIONS, |store| {
             let op = Op {
                 end: fact.end,
                 output: fact.output,
@@ -186,7 +186,7 @@ impl<C: Clock> Recorder<'_, C> {
         header.flags |= if fact.requires_grad { flags::TENSOR_REQUIRES_GRAD } else { 0 };
         header.flags |= stats.map_or(0, |(context, ..)| context);
         self.flag_truncated(&mut header, wanted > shapes);
-        self.group(own + shapes, header.ticks, planes, |store| {
+        self.group(own + shapes, (header.ticks, header.ticks), planes, |store| {
             let dim = |i| if fits { fact.shape.get(i).map_or(0, |&dim| dim as u32) } else { 0 };
             let tensor = Tensor {
                 tensor: fact.tensor,
@@ -239,7 +239,7 @@ impl<C: Clock> Recorder<'_, C> {
         let shapes = wanted.min(GROUP_MAX - 1);
         let mut header = self.header::<P>(C::ticks(), node, Level::METADATA);
         self.flag_truncated(&mut header, wanted > shapes);
-        self.group(1 + shapes, header.ticks, Planes::LOGICAL_MEMORY, |store| {
+        self.group(1 + shapes, (header.ticks, header.ticks), Planes::LOGICAL_MEMORY, |store| {
             store.put(header, payload);
             put_shape(store, header, fact.shape, shapes);
         });
@@ -286,11 +286,11 @@ impl<C: Clock> Recorder<'_, C> {
     fn group(
         &self,
         records: usize,
-        ticks: Ticks,
+        edges: (Ticks, Ticks),
         planes: Planes,
         fill: impl FnOnce(&mut Store<'_>),
     ) {
-        if let Some(mut store) = self.block().reserve(records as u64, ticks, planes) {
+        if let Some(mut store) = self.block().reserve(records as u64, edges, planes) {
             fill(&mut store);
             store.publish();
         }

@@ -118,12 +118,17 @@ impl LaneBlock {
     // --- storing --------------------------------------------------------------------------------
 
     /// Room for a group of `n` records, at most [`GROUP_MAX`](tmrun_formats::wire::GROUP_MAX). When
-    /// there is none the group is counted as dropped.
+    /// there is none the group is counted as dropped, with its first and its last moment.
     #[inline(always)]
-    pub(crate) fn reserve(&self, n: u64, ticks: Ticks, planes: Planes) -> Option<Store<'_>> {
+    pub(crate) fn reserve(
+        &self,
+        n: u64,
+        edges: (Ticks, Ticks),
+        planes: Planes,
+    ) -> Option<Store<'_>> {
         let mut at = self.head.get();
         if (self.limit.get().wrapping_sub(at) as i64) < n as i64 {
-            at = self.make_room(n, ticks, planes)?;
+            at = self.make_room(n, edges, planes)?;
         }
         Some(Store { lane: self, at })
     }
@@ -132,13 +137,13 @@ impl LaneBlock {
     /// Returns the position of the group.
     #[cold]
     #[inline(never)]
-    fn make_room(&self, n: u64, ticks: Ticks, planes: Planes) -> Option<u64> {
+    fn make_room(&self, n: u64, edges: (Ticks, Ticks), planes: Planes) -> Option<u64> {
         // The tail first: who sees the room that a new recording made sees that the last one told
         // of the drops before it.
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         let pending = self.has_pending();
         if !self.fits(n + u64::from(pending)) {
-            self.count_drop(n, ticks, planes);
+            self.count_drops(n, 1, edges, planes);
             self.limit.set(self.head.get());
             return None;
         }

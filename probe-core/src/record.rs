@@ -258,7 +258,8 @@ impl<'l, C> Recorder<'l, C> {
     /// Stores a record that is a group by itself.
     #[inline(always)]
     pub(crate) fn store<P: Payload>(&self, header: RecordHeader, payload: &P) {
-        if let Some(mut store) = self.block.reserve(1, header.ticks, P::KIND.plane()) {
+        let edges = (header.ticks, header.ticks);
+        if let Some(mut store) = self.block.reserve(1, edges, P::KIND.plane()) {
             store.put(header, payload);
             store.publish();
         }

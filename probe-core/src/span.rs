@@ -120,7 +120,7 @@ fn too_deep(block: &LaneBlock, name: NameId, now: Ticks) {
         lane: block.id(),
         reason: GapReason::TOO_DEEP,
     };
-    if let Some(mut store) = block.reserve(1, now, Planes::HOST_TIME) {
+    if let Some(mut store) = block.reserve(1, (now, now), Planes::HOST_TIME) {
         let header = RecordHeader::of::<Gap>(Level::PULSE);
         store.put(RecordHeader { ticks: now, name, span: block.enclosing(), ..header }, &gap);
         store.publish();
@@ -154,7 +154,7 @@ fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u32, shape: SpanShape
         step: shape.step,
         kind: shape.kind,
     };
-    if let Some(mut store) = block.reserve(1, start, Planes::HOST_TIME) {
+    if let Some(mut store) = block.reserve(1, (start, end), Planes::HOST_TIME) {
         store.put_words(start, u64::from(name.0) | id.0 << 32, shape.header, &span);
         store.publish();
     }

@@ -15,7 +15,7 @@ use crate::sync::Word;
 pub(crate) struct Shown {
     dropped_records: Word,
     dropped_groups: Word,
-    /// First and last tick and planes of the drops that are pending.
+    /// First and last moment and planes of the drops that are pending.
     first: Word,
     last: Word,
     planes: Word,
@@ -132,18 +132,22 @@ impl LaneBlock {
         self.pending().1 != 0
     }
 
-    /// A group of `n` records is lost.
-    pub(super) fn count_drop(&self, n: u64, ticks: Ticks, planes: Planes) {
-        self.count_drops(n, 1, ticks, planes);
-    }
-
-    fn count_drops(&self, records: u64, groups: u64, ticks: Ticks, planes: Planes) {
+    /// So much is lost. (Spans come by their ends, so the first to be lost need not begin first.)
+    pub(super) fn count_drops(
+        &self,
+        records: u64,
+        groups: u64,
+        (first, last): (Ticks, Ticks),
+        planes: Planes,
+    ) {
         let shown = &self.shown;
         if !self.has_pending() {
-            shown.first.set(ticks.0);
+            shown.first.set(first.0);
+            shown.last.set(last.0);
             shown.planes.set(0);
         }
-        shown.last.set(ticks.0);
+        shown.first.set(shown.first.get().min(first.0));
+        shown.last.set(shown.last.get().max(last.0));
         shown.planes.set(shown.planes.get() | u64::from(planes.0));
         add(&shown.dropped_records, records);
         add(&shown.dropped_groups, groups);
@@ -186,7 +190,7 @@ impl LaneBlock {
 impl LaneBlock {
     /// Stores a record that is a group by itself.
     pub(crate) fn store_own<P: Payload>(&self, ticks: Ticks, payload: &P) {
-        if let Some(mut store) = self.reserve(1, ticks, P::KIND.plane()) {
+        if let Some(mut store) = self.reserve(1, (ticks, ticks), P::KIND.plane()) {
             store.put(RecordHeader { ticks, ..RecordHeader::of::<P>(Level::PULSE) }, payload);
             store.publish();
         }
@@ -194,7 +198,7 @@ impl LaneBlock {
 
     /// So many records of the recorder itself are lost.
     pub(crate) fn lose_own(&self, records: u64, ticks: Ticks) {
-        self.count_drops(records, records, ticks, Planes::RECORDER);
+        self.count_drops(records, records, (ticks, ticks), Planes::RECORDER);
         self.settle();
     }
 
