@@ -13,7 +13,7 @@ use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
-use crate::ring;
+use crate::ring::{self, Slot};
 use crate::sink::Sink;
 use crate::sync::Ordering;
 
@@ -146,10 +146,12 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let shared = probe.shared;
         let ring = probe.ring(LaneId::RECORDER);
         shared.recorder.try_claim(LaneId::RECORDER, ring, NameId::NONE, 0);
-        let before = shared.after_finish.get().saturating_add(probe.unrecorded());
-        shared.after_finish.set(before);
-        let _ = shared.no_lane.take();
-        probe.all_lanes().for_each(|(_, block)| block.begin_recording());
+        let mut late = u64::from(shared.no_lane.take().0);
+        for (id, block) in probe.application_lanes() {
+            late = late.saturating_add(begin(id, block, probe.ring(id)));
+        }
+        begin(LaneId::RECORDER, &shared.recorder, ring);
+        shared.after_finish.set(shared.after_finish.get().saturating_add(late));
         let now = C::ticks();
         let (records, groups, planes) = (0, 0, Planes::NONE);
         let missed = Missed { records, groups, planes, first: now, last: now, looked: now };
@@ -253,7 +255,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             }
             // SAFETY: as above; the slots are given back below, behind their last use.
             let records = unsafe { ring::published(slots, tail, end) };
-            count_gaps(id, block, records);
+            overruns(id, records).for_each(|gap| block.took_gap(&gap));
             let place = Place { lane: id, sequence: tail, span: SpanId(block.spans()) };
             result = result.and(self.out.records(place, records));
             if self.out.failed() {
@@ -278,14 +280,20 @@ const fn chunk_records(slots: u64) -> u64 {
     }
 }
 
-/// Remembers what the Gap records of a lane tell of.
-fn count_gaps(id: LaneId, block: &LaneBlock, records: [&[Record]; 2]) {
-    for record in records.into_iter().flatten() {
-        let gap = record.payload::<Gap>();
-        if let Some(gap) = gap.filter(|gap| gap.lane == id && gap.reason == GapReason::OVERRUN) {
-            block.took_gap(&gap);
-        }
-    }
+/// Begins a recording of a lane: what waits in its ring is not of it. Returns how many records of
+/// the application's that is, and were dropped. (The drain that calls it is the only consumer.)
+fn begin(id: LaneId, block: &LaneBlock, slots: &[Slot]) -> u64 {
+    let head = block.observe_head();
+    // SAFETY: the records are published, and given back by `begin_recording`, behind their last use.
+    let waiting = unsafe { ring::published(slots, block.taken(), head) };
+    let gaps = overruns(id, waiting).count() as u64;
+    block.begin_recording(head, gaps)
+}
+
+/// The gaps of a lane's own drops.
+fn overruns(id: LaneId, records: [&[Record]; 2]) -> impl Iterator<Item = Gap> {
+    let gaps = records.into_iter().flatten().filter_map(Record::payload::<Gap>);
+    gaps.filter(move |gap| gap.lane == id && gap.reason == GapReason::OVERRUN)
 }
 
 impl<C: Clock, S: Sink> core::fmt::Debug for Drain<'_, C, S> {

@@ -252,16 +252,19 @@ impl LaneBlock {
         )
     }
 
-    /// A recording begins: its counts are from here on. Exact for a lane whose owner is at rest.
-    pub(crate) fn begin_recording(&self) {
+    /// A recording begins behind the records up to `head`, which hold so many Gap records: its
+    /// counts are from here on. Returns how many records came since the last one ended.
+    pub(crate) fn begin_recording(&self, head: u64, gaps: u64) -> u64 {
         let (drain, shown) = (&self.drain, &self.shown);
-        let head = self.observe_head();
+        let stored = head.wrapping_sub(self.taken()).saturating_sub(gaps);
+        let (dropped, groups) = self.dropped();
+        let came = stored.saturating_add(dropped.saturating_sub(drain.gap_records.get()));
         drain.first.set(head);
-        drain.gaps.set(shown.gaps.get());
+        add(&drain.gaps, gaps);
         drain.gap_records.set(0);
         drain.gap_groups.set(0);
-        drain.base_records.set(shown.dropped_records.get());
-        drain.base_groups.set(shown.dropped_groups.get());
+        add(&drain.base_records, dropped);
+        add(&drain.base_groups, groups);
         drain.base_truncated.set(shown.truncated.get());
         drain.base_out_of_order.set(shown.out_of_order.get());
         drain.lost_records.set(0);
@@ -272,6 +275,7 @@ impl LaneBlock {
         drain.claims.set(if self.is_claimed() { claims.saturating_sub(1) } else { claims });
         // Last, so that whoever sees the room that it makes sees the base too.
         self.take_until(head);
+        came
     }
 
     /// The recording ends: how many records were dropped in it, and the gap that tells of those that
