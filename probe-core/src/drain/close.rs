@@ -75,7 +75,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
 
     fn take_own(&mut self, result: &mut Result<(), S::Error>) {
         let own = &self.probe.shared.recorder;
-        let taken = self.take(LaneId::RECORDER, own, own.observe_head());
+        let taken = self.take(LaneId::RECORDER, own, own.observe_head(), 1);
         if result.is_ok() {
             *result = taken;
         }

@@ -201,9 +201,10 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             let part = u8::try_from(waiting * 255 / slots.max(1)).unwrap_or(u8::MAX);
             polled.fullest = polled.fullest.max(part);
             block.saw_waiting(waiting);
-            if flush == Flush::All || waiting >= chunk_records(slots) {
-                polled.records += waiting;
-                result = result.and(self.take(id, block, head));
+            let least = if flush == Flush::All { 1 } else { chunk_records(slots) };
+            if waiting >= least {
+                result = result.and(self.take(id, block, head, least));
+                polled.records += waiting - head.wrapping_sub(block.taken());
             }
         }
         result.map(|()| polled)
@@ -236,15 +237,21 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         missed.looked = looked;
     }
 
-    /// Takes the records of a lane up to `head`, in chunks.
-    fn take(&mut self, id: LaneId, block: &LaneBlock, head: u64) -> Result<(), S::Error> {
+    /// Takes the records of a lane up to `head`, in chunks, while at least so many wait.
+    fn take(
+        &mut self,
+        id: LaneId,
+        block: &LaneBlock,
+        head: u64,
+        least: u64,
+    ) -> Result<(), S::Error> {
         // The head was observed first: the names and the claim of every record before it are there.
         let mut result = self.write_new_names();
         result = result.and(self.write_claims(id, block));
         let slots = self.probe.ring(id);
         let chunk = chunk_records(slots.len() as u64);
         let mut tail = block.taken();
-        while tail != head {
+        while head.wrapping_sub(tail) >= least {
             let mut end = tail + head.wrapping_sub(tail).min(chunk);
             // A chunk ends between groups, and `head` does: step back to where one begins. That is
             // behind the tail, because no group is longer than a chunk.

@@ -1,0 +1,122 @@
+//! A sink that fails, at any write: nothing panics, what is whole stays, the rest is counted.
+
+mod support;
+
+use support::read::{File, LEVEL};
+use support::{Counting, HEADER, Memory, TERMINAL, start};
+use tmrun_formats::{Level, NameId};
+use tmrun_probe_core::{Drain, Flush, MemoryFull, Probe, SliceSink, Start, Summary, span};
+
+type Small = Probe<Counting, 2, 32, 32>;
+
+/// Records 3 × 30 scalars on each of two lanes, into this sink; the errors, and what it came to.
+fn run(sink: &mut Memory) -> Result<(usize, Summary), ()> {
+    let probe = Box::new(Small::new());
+    let view = probe.view();
+    let lanes = [view.claim("a").unwrap(), view.claim("b").unwrap()];
+    let mut errors = 0;
+    let Ok(mut drain) = Drain::start(view, &mut *sink, &HEADER, &[], Level::TIMING) else {
+        assert!(view.level().is_none(), "a recording that does not start arms nothing");
+        return Err(());
+    };
+    for round in 0..3 {
+        let node = view.name(&format!("round {round}"));
+        for lane in &lanes {
+            (0..30).for_each(|i| lane.recorder().scalar(node, f64::from(i)));
+        }
+        errors += usize::from(drain.poll(Flush::All).is_err());
+    }
+    let (summary, ended) = drain.finish(&[TERMINAL]);
+    errors += usize::from(ended.is_err());
+    assert!(view.level().is_none());
+    Ok((errors, summary))
+}
+
+#[test]
+fn a_sink_that_fails_at_any_write_leaves_a_whole_prefix_and_exact_counts() {
+    let mut whole = Memory::default();
+    let (errors, all) = run(&mut whole).unwrap();
+    assert_eq!((errors, all.dropped, all.records), (0, 0, 181));
+    let writes = whole.writes;
+    assert!(writes > 20);
+    for fails_at in 0..writes {
+        let mut sink = Memory::failing_at(fails_at);
+        let came = run(&mut sink);
+        assert_eq!(sink.writes, fails_at + 1, "nothing is written after the failure");
+        assert_eq!(sink.cuts, 1, "it is cut once");
+        let file = File::prefix(&sink.bytes);
+        assert!(!file.trailer);
+        let Ok((errors, summary)) = came else {
+            assert!(fails_at == 0, "only the header is written before it starts");
+            assert!(sink.bytes.is_empty(), "not a byte of a header that is not whole");
+            continue;
+        };
+        assert_eq!(errors, 1, "the failure is reported once");
+        assert_eq!(summary.bytes, sink.bytes.len() as u64);
+        assert_eq!(summary.records, file.records.len() as u64);
+        assert_eq!(summary.records + summary.sink_failed, 181, "at write {fails_at}");
+        assert_eq!(summary.dropped, summary.sink_failed);
+        assert!(whole.bytes.starts_with(&sink.bytes[..64]));
+    }
+}
+
+#[test]
+fn a_failing_sink_does_not_fill_the_rings() {
+    let probe = Box::new(Small::new());
+    let view = probe.view();
+    let lane = view.claim("a").unwrap();
+    let mut drain = start(view, Memory::failing_at(1), Level::TIMING);
+    for _ in 0..100 {
+        (0..20).for_each(|i| lane.recorder().scalar(NameId::NONE, f64::from(i)));
+        let _ = drain.poll(Flush::All);
+    }
+    let (summary, _) = drain.finish(&[TERMINAL]);
+    assert_eq!(summary, Summary { records: 0, dropped: 2001, sink_failed: 2001, bytes: 64 });
+}
+
+#[test]
+fn the_probe_can_be_recorded_again_after_a_failure() {
+    static PROBE: Small = Small::new();
+    let view = PROBE.view();
+    let lane = view.claim("a").unwrap();
+    assert!(matches!(
+        Drain::start(view, Memory::failing_at(0), &HEADER, &[], Level::TIMING),
+        Err(Start::Sink(support::Broken))
+    ));
+    let drain = start(view, Memory::failing_at(2), Level::TIMING);
+    drop(span!(lane, "lost"));
+    let _ = drain.finish(&[]);
+    let mut drain = start(view, Memory::default(), Level::TIMING);
+    assert!(matches!(
+        Drain::start(view, Memory::default(), &HEADER, &[], Level::TIMING),
+        Err(Start::Busy(_))
+    ));
+    drop(span!(lane, "kept"));
+    drain.poll(Flush::All).unwrap();
+    let (summary, file) = support::finish(drain);
+    assert_eq!((summary.records, file.of(LEVEL).len()), (2, 1));
+    assert_eq!(file.name(&file.stored(0)[0]), "kept");
+    assert_eq!(view.after_finish(), 0);
+}
+
+#[test]
+fn memory_that_is_there_already_takes_what_fits_and_no_half_chunk() {
+    for size in (0..2000).step_by(64) {
+        let mut memory = vec![0xaa; size];
+        let mut sink = SliceSink::new(&mut memory);
+        let probe = Box::new(Small::new());
+        let lane = probe.view().claim("a").unwrap();
+        let Ok(mut drain) = Drain::start(probe.view(), &mut sink, &HEADER, &[], Level::TIMING)
+        else {
+            assert_eq!((size, sink.written().len()), (0, 0));
+            continue;
+        };
+        (0..5).for_each(|i| lane.recorder().scalar(NameId::NONE, f64::from(i)));
+        let polled = drain.poll(Flush::All);
+        let (summary, ended) = drain.finish(&[TERMINAL]);
+        let full = matches!(polled, Err(MemoryFull)) || matches!(ended, Err(MemoryFull));
+        let file = File::prefix(sink.written());
+        assert_eq!(file.trailer, !full, "with {size} bytes");
+        assert_eq!(summary.records, file.records.len() as u64);
+    }
+}
