@@ -6,8 +6,9 @@ use super::LaneBlock;
 use crate::ring::Slot;
 use crate::sync::{AtomicU32, Ordering, Word, fence};
 
-/// Claims that a lane remembers for the drain, which looks every millisecond or so. When more came
-/// and went in between, the numbers of the claims in the file show that some are missing.
+/// Places for the claims that the drain, which looks every millisecond or so, has not seen. The next
+/// claimer may be writing over the oldest, so one fewer is remembered. When more came and went in
+/// between, the numbers of the claims in the file show that some are missing.
 const REMEMBERED: usize = 16;
 
 const FREE: u32 = 0;
