@@ -1,13 +1,14 @@
 //! What the real recorder writes, read back.
 
 use tmrun::scan::{Recording, Status};
-use tmrun_formats::wire::Kind;
-use tmrun_formats::{GapReason, LaneId};
+use tmrun_formats::wire::{Kind, Step};
+use tmrun_formats::{GapReason, LaneId, Phase};
 use tmrun_probe_core::{Level, ProfileRun, probe, scalar, span};
 
 probe!(static ROOMY: lanes = 4, slots = 1 << 12);
 probe!(static TIGHT: lanes = 4, slots = 32);
 probe!(static AGAIN: lanes = 4, slots = 64);
+probe!(static NESTED: lanes = 4, slots = 64);
 
 #[test]
 fn a_recorded_run_verifies_and_says_what_it_recorded() {
@@ -83,4 +84,43 @@ fn a_second_recording_of_the_same_probe_goes_on_where_the_lane_was_and_has_no_ho
         first_positions.extend(of_lane(LaneId(0)).map(|chunk| chunk.first_sequence()));
     }
     assert_eq!(first_positions, [0, 10]);
+}
+
+#[test]
+fn a_step_that_another_interrupts_goes_on_behind_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.tmrun");
+    let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+    let recording = NESTED.record(&path, run).expect("it starts");
+    {
+        let _update = NESTED.step_as(5, Phase::TRAIN);
+        scalar!(NESTED, "loss", 0.5);
+        {
+            let _evaluation = NESTED.step_as(1, Phase::INFER);
+            scalar!(NESTED, "loss", 0.4);
+        }
+        scalar!(NESTED, "loss", 0.3);
+    }
+    scalar!(NESTED, "loss", 0.2);
+    recording.finish().expect("it ends");
+
+    let file = std::fs::read(&path).expect("the file");
+    let recording = Recording::open(&file, "run").expect("a header");
+    let mut steps = Vec::new();
+    for chunk in recording.record_chunks() {
+        let mut state = chunk.step();
+        for record in chunk.records() {
+            match record.payload::<Step>() {
+                Some(step) => state = state.after(&record.header(), &step),
+                None if record.kind() == Some(Kind::Scalar) => {
+                    steps.push(state.open.map(|open| (open.number, open.phase)));
+                }
+                None => {}
+            }
+        }
+    }
+    let (update, evaluation) = (Some((5, Phase::TRAIN)), Some((1, Phase::INFER)));
+    assert_eq!(steps, [update, evaluation, update, None]);
+    let lane = recording.lanes().get(LaneId(0)).expect("a lane");
+    assert_eq!((lane.steps.counts.train, lane.steps.counts.infer), (1, 1));
 }

@@ -4,7 +4,7 @@ mod account;
 mod claim;
 
 use tmrun_formats::wire::{Payload, RecordHeader, flags};
-use tmrun_formats::{LaneId, NameId, Planes, SpanId, Ticks};
+use tmrun_formats::{LaneId, NameId, Phase, Planes, SpanId, Ticks};
 
 use crate::ring::Slot;
 use crate::sync::{AtomicPtr, Ordering, Position, Word};
@@ -40,6 +40,7 @@ pub struct LaneBlock {
     step: Word,
     /// A step that ended while one begun after it was open.
     step_ended: Word,
+    phase: Word,
     known_tail: Word,
     told: Told,
     /// Guards that the owner still holds, those of spans apart.
@@ -99,6 +100,7 @@ impl LaneBlock {
             tail: Position::new(0),
             step: Word::new(0),
             step_ended: Word::new(0),
+            phase: Word::new(0),
             known_tail: Word::new(0),
             told: Told::new(),
             guards: Word::new(0),
@@ -263,31 +265,43 @@ impl LaneBlock {
     }
 
     /// A step begins; returns the one that was open before.
-    pub(crate) fn begin_step(&self, number: u64) -> u64 {
+    pub(crate) fn begin_step(&self, number: u64, phase: Phase) -> OuterStep {
         if self.step_ended.get() == number {
             self.step_ended.set(0);
         }
-        let outer = self.step.get();
+        let outer = OuterStep { number: self.step.get(), phase: Phase(self.phase.get() as u8) };
         self.step.set(number);
+        self.phase.set(phase.0.into());
         add(&self.guards, 1);
         outer
     }
 
     /// A step ends, and the lane is back in the outer one, unless that has ended already: a guard
-    /// that is assigned over begins the new step before it ends the old one.
-    pub(crate) fn end_step(&self, number: u64, outer: u64) {
-        if self.step.get() == number {
-            self.step.set(if outer == self.step_ended.get() { 0 } else { outer });
-        } else {
-            self.step_ended.set(number);
-        }
+    /// that is assigned over begins the new step before it ends the old one. Returns whether the
+    /// outer one goes on.
+    pub(crate) fn end_step(&self, number: u64, outer: OuterStep) -> bool {
         self.guards.set(self.guards.get().saturating_sub(1));
+        if self.step.get() != number {
+            self.step_ended.set(number);
+            return false;
+        }
+        let goes_on = outer.number != 0 && outer.number != self.step_ended.get();
+        self.step.set(if goes_on { outer.number } else { 0 });
+        self.phase.set(outer.phase.0.into());
+        goes_on
     }
 
     /// Spans that took an id so far.
     pub(crate) fn spans(&self) -> u64 {
         self.next_span.get()
     }
+}
+
+/// The step that was open when another began.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct OuterStep {
+    pub(crate) number: u64,
+    pub(crate) phase: Phase,
 }
 
 /// Where a span began.

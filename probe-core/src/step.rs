@@ -4,6 +4,7 @@ use tmrun_formats::wire::{Step, flags};
 use tmrun_formats::{Level, NameId, Phase, Planes};
 
 use crate::clock::Clock;
+use crate::lane::OuterStep;
 use crate::record::Recorder;
 use crate::shared::Missed;
 
@@ -15,14 +16,15 @@ pub struct StepGuard<'l, C: Clock> {
     missed: Option<&'l Missed>,
     step: Step,
     /// The step that was open before.
-    outer: u64,
+    outer: OuterStep,
     flags: u16,
 }
 
 impl<'l, C: Clock> StepGuard<'l, C> {
     pub(crate) const fn inert() -> Self {
         let step = Step { number: 0, micro_batch: 0, phase: Phase(0) };
-        Self { recorder: None, missed: None, step, outer: 0, flags: 0 }
+        let outer = OuterStep { number: 0, phase: Phase(0) };
+        Self { recorder: None, missed: None, step, outer, flags: 0 }
     }
 
     /// A step without a lane: both its marks are lost.
@@ -36,16 +38,9 @@ impl<'l, C: Clock> StepGuard<'l, C> {
     }
 
     fn begin(recorder: Recorder<'l, C>, step: Step, flags: u16) -> Self {
-        let mut guard = Self { recorder: Some(recorder), missed: None, step, outer: 0, flags };
-        guard.mark(recorder, 0);
-        guard.outer = recorder.block().begin_step(step.number);
-        guard
-    }
-
-    fn mark(&self, recorder: Recorder<'l, C>, end: u16) {
-        let mut header = recorder.header::<Step>(C::ticks(), NameId::NONE, Level::PULSE);
-        header.flags = self.flags | end;
-        recorder.store(header, &self.step);
+        mark(recorder, &step, flags);
+        let outer = recorder.block().begin_step(step.number, step.phase);
+        Self { recorder: Some(recorder), missed: None, step, outer, flags }
     }
 
     /// The step's number.
@@ -66,11 +61,23 @@ impl<'l, C: Clock> StepGuard<'l, C> {
     }
 }
 
+fn mark<C: Clock>(recorder: Recorder<'_, C>, step: &Step, flags: u16) {
+    let mut header = recorder.header::<Step>(C::ticks(), NameId::NONE, Level::PULSE);
+    header.flags = flags;
+    recorder.store(header, step);
+}
+
 impl<C: Clock> Drop for StepGuard<'_, C> {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder {
-            self.mark(recorder, flags::STEP_END);
-            recorder.block().end_step(self.step.number, self.outer);
+            mark(recorder, &self.step, self.flags | flags::STEP_END);
+            let goes_on = recorder.block().end_step(self.step.number, self.outer);
+            // Around a micro-batch is its own step, which never stopped.
+            if goes_on && self.flags & flags::STEP_MICRO_BATCH == 0 {
+                let OuterStep { number, phase } = self.outer;
+                let outer = Step { number, micro_batch: 0, phase };
+                mark(recorder, &outer, flags::STEP_RESUMED);
+            }
         } else if let Some(missed) = self.missed {
             missed.count(1, Planes::HOST_TIME);
         }
