@@ -50,7 +50,7 @@ pub struct Summary {
     pub dropped: u64,
     /// Those of them that the sink failed to take.
     pub sink_failed: u64,
-    /// Bytes of the file.
+    /// Bytes of the file, or of what is whole of it.
     pub bytes: u64,
 }
 

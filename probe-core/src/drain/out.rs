@@ -1,6 +1,6 @@
 //! The file so far, and its one way to the sink.
 
-use tmrun_formats::wire::{Assembler, FileHeader, Frame, Place, Record};
+use tmrun_formats::wire::{Assembler, FileHeader, Frame, Place, Record, Trailer};
 
 use crate::meta::{FrameSource, write_meta};
 use crate::sink::Sink;
@@ -11,12 +11,13 @@ pub(super) struct Out<S> {
     file: Assembler,
     sink: S,
     begun: bool,
+    ended: bool,
     failed: bool,
 }
 
 impl<S: Sink> Out<S> {
     pub(super) const fn new(sink: S) -> Self {
-        Self { file: Assembler::new(), sink, begun: false, failed: false }
+        Self { file: Assembler::new(), sink, begun: false, ended: false, failed: false }
     }
 
     /// Whether a write has failed. Nothing more is written then.
@@ -30,7 +31,8 @@ impl<S: Sink> Out<S> {
 
     /// Bytes that are whole.
     pub(super) const fn whole(&self) -> u64 {
-        if self.begun { self.file.offset() } else { 0 }
+        let trailer = if self.ended { Trailer::SIZE as u64 } else { 0 };
+        if self.begun { self.file.offset() + trailer } else { 0 }
     }
 
     pub(super) fn into_sink(self) -> S {
@@ -89,7 +91,9 @@ impl<S: Sink> Out<S> {
     pub(super) fn trailer(&mut self) -> Result<(), S::Error> {
         self.index_if_due()?;
         self.index()?;
-        self.guarded(|file, sink| sink.write(&[&file.trailer().encode()]))
+        self.guarded(|file, sink| sink.write(&[&file.trailer().encode()]))?;
+        self.ended = !self.failed;
+        Ok(())
     }
 
     fn index_if_due(&mut self) -> Result<(), S::Error> {

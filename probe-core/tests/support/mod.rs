@@ -92,6 +92,7 @@ pub fn finish<C: Clock>(drain: Drain<'_, C, Memory>) -> (Summary, read::File) {
     let (summary, sink) = drain.finish(&[TERMINAL]);
     let sink = sink.expect("the sink takes everything");
     let file = read::File::finished(&sink.bytes);
+    assert_eq!(summary.bytes, sink.bytes.len() as u64);
     assert_eq!(summary.records, file.records.len() as u64);
     (summary, file)
 }

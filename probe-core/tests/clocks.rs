@@ -1,0 +1,105 @@
+//! Clocks of the application's own, well behaved and not.
+
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use support::read::{File, LEVEL, SPAN};
+use tmrun_formats::wire::Frame;
+use tmrun_formats::{Level, Ticks};
+use tmrun_probe_core::{Clock, Level as ProbeLevel, ProfileRun, measured, probe, scalar, span};
+
+macro_rules! clock {
+    ($name:ident, $text:literal, $next:expr) => {
+        enum $name {}
+
+        impl Clock for $name {
+            const NAME: &'static str = $text;
+
+            fn ticks() -> Ticks {
+                static READS: AtomicU64 = AtomicU64::new(0);
+                let next: fn(u64) -> u64 = $next;
+                Ticks(next(READS.fetch_add(1, Ordering::Relaxed)))
+            }
+
+            fn ticks_per_second() -> u64 {
+                1_000
+            }
+
+            fn is_invariant() -> bool {
+                false
+            }
+        }
+    };
+}
+
+clock!(Hours, "hours", |reads| reads * 3_600_000);
+clock!(Stopped, "stopped", |_| 77);
+clock!(Backwards, "backwards", |reads| u64::MAX - reads);
+// Up and down through all 64 bits.
+clock!(Jumping, "jumping", |reads| reads.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+
+macro_rules! recorded_by {
+    ($clock:ty) => {{
+        probe!(static PROBE: lanes = 1, slots = 64; clock = $clock);
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("run.tmrun");
+        let run = ProfileRun::training("clocks", 1, "cpu").level(ProbeLevel::TIMING);
+        let recording = PROBE.record(&path, run).unwrap();
+        for update in 1..=500 {
+            let _step = PROBE.step(update);
+            let _measured = measured!(PROBE, "update");
+            let _forward = span!(PROBE, "forward");
+            scalar!(PROBE, "loss", 1.0);
+        }
+        PROBE.set_level(Level::NUMERICS);
+        let summary = recording.finish().unwrap();
+        let file = File::finished(&std::fs::read(&path).unwrap());
+        assert_eq!(summary.records, file.records.len() as u64);
+        let stored = file.stored(0).len() as u64;
+        assert_eq!(stored + file.dropped(0, support::read::OVERRUN), 500 * 5);
+        assert_eq!(file.of(LEVEL).len(), 2);
+        let calibrated = file.frames().iter().any(|f| matches!(f, Frame::Calibration(_)));
+        assert!(calibrated, "it is calibrated as it is");
+        let Frame::Run(run) = file.frames()[0] else { panic!("the run comes first") };
+        assert_eq!((run.clock, run.clock_invariant), (<$clock>::NAME, false));
+        file
+    }};
+}
+
+#[test]
+fn a_clock_of_the_applications_own_stamps_the_records() {
+    let file = recorded_by!(Hours);
+    for span in file.of(SPAN) {
+        assert!(span.ticks.is_multiple_of(3_600_000) && span.u64_at(0) > span.ticks);
+    }
+}
+
+#[test]
+fn a_clock_that_stands_still_makes_a_file_all_the_same() {
+    let file = recorded_by!(Stopped);
+    assert!(file.of(SPAN).iter().all(|span| (span.ticks, span.u64_at(0)) == (77, 77)));
+}
+
+#[test]
+fn a_clock_that_runs_backwards_makes_a_file_all_the_same() {
+    let file = recorded_by!(Backwards);
+    assert!(file.of(SPAN).iter().all(|span| span.ticks > span.u64_at(0)));
+}
+
+#[test]
+fn a_clock_that_jumps_over_all_there_is_makes_a_file_all_the_same() {
+    let file = recorded_by!(Jumping);
+    let samples = file.frames().into_iter().filter(|f| matches!(f, Frame::Calibration(_))).count();
+    assert!(samples >= 2);
+}
+
+#[test]
+fn the_clock_of_the_target_moves_forward() {
+    probe!(static PROBE);
+    let lane = PROBE.claim("a").unwrap();
+    let first = lane.recorder().now();
+    let later = (0..1000).fold(first, |_, _| lane.recorder().now());
+    assert!(first < later);
+    assert!(tmrun_probe_core::AutoClock::ticks_per_second() > 1_000_000);
+}
