@@ -1,1 +1,79 @@
-//! Placeholder opening; replaced with the crate's guarantees.
+//! Tensors, gradients and statistics of candle, recorded by a `tmrun` probe.
+//!
+//! Guarantees:
+//!
+//! - No tensor is kept alive: what is recorded are numbers.
+//! - On the processor, recording a tensor, an operation or gradients allocates nothing and does no
+//!   work on text; nor do statistics.
+//! - Every call says what it may wait for. Metadata waits for a storage's read lock and nothing else.
+//!   Statistics and gradients look at every element: on the processor in one pass, on an accelerator
+//!   by reading back, which waits for all work before it.
+//! - Statistics and norms are computed in f64 over the finite elements; NaN and infinities are
+//!   counted apart. A gradient of subnormals is not taken for zero.
+//! - A parameter without a gradient is a record that says so. Some operations of candle-nn cut the
+//!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`).
+//! - A storage is named by its address. It is the same for tensors that share it and are alive
+//!   together; a dropped storage's address may come again.
+//! - Bytes of elements are a footprint and are never called an allocation.
+//!
+//! An update's tensors and gradients, recorded and read back:
+//!
+//! ```
+//! use candle_core::{DType, Device, Tensor, Var};
+//! use tmrun_probe_candle::{CandleRecorder, GradientPlan};
+//! use tmrun_probe_core::{Category, GradientState, Level, ProfileRun, Target, probe};
+//! # use tmrun_formats::wire::{Chunks, Gradient, Walked};
+//!
+//! probe!(static PROBE: lanes = 1, slots = 1 << 10);
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let dir = tempfile::tempdir()?;
+//! # let path = dir.path().join("run.tmrun");
+//! let weight = Var::ones(3, DType::F32, &Device::Cpu)?;
+//! let unused = Var::ones(3, DType::F32, &Device::Cpu)?;
+//! let plan = GradientPlan::from_named_vars(
+//!     &PROBE,
+//!     "model",
+//!     [("head.weight", &weight), ("old.weight", &unused)],
+//! );
+//! let head = PROBE.name("head");
+//!
+//! let run = ProfileRun::training("example", 1, "cpu").level(Level::NUMERICS);
+//! let recording = PROBE.record(&path, run)?;
+//! let step = PROBE.step(1);
+//! let x = Tensor::new(&[1f32, 2., 3.], &Device::Cpu)?;
+//! let y = weight.mul(&x)?;
+//! PROBE.at(Level::METADATA, |to| to.candle_tensor(head, &y, Category::ACTIVATION));
+//! let stats = PROBE.at(Level::NUMERICS, |to| {
+//!     to.candle_stats(head, &y, Category::ACTIVATION, false)
+//! });
+//! assert_eq!(stats.transpose()?.map(|stats| stats.mean), Some(2.0));
+//!
+//! let gradients = y.sum_all()?.backward()?;
+//! PROBE.at(Level::METADATA, |to| plan.record(&to, &gradients)).transpose()?;
+//! drop(step);
+//! recording.finish()?;
+//!
+//! let file = std::fs::read(&path)?;
+//! let states: Vec<GradientState> = Chunks::new(&file)
+//!     .filter_map(|walked| match walked {
+//!         Walked::Chunk(chunk) => Some(chunk.records()),
+//!         _ => None,
+//!     })
+//!     .flatten()
+//!     .filter_map(|record| Some(record.payload::<Gradient>()?.state))
+//!     .collect();
+//! assert_eq!(states, [GradientState::PRESENT, GradientState::MISSING]);
+//! # Ok(())
+//! # }
+//! ```
+
+mod gradient;
+mod identity;
+mod recorder;
+mod stats;
+
+pub use gradient::{Gradient, GradientCounts, GradientPlan};
+pub use identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
+pub use recorder::{CandleRecorder, dense_bytes, tensor_fact};
+pub use stats::TensorStats;

@@ -1,0 +1,160 @@
+//! Recording tensors: what a lane's recording end can do with them.
+
+use std::ops::Range;
+
+use candle_core::{Result, Tensor};
+use tmrun_probe_core::{
+    Category, Clock, MemoryFact, NameId, OpFact, ProbeRef, Recorder, TensorFact, TensorId, Ticks,
+};
+
+use crate::identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
+use crate::stats::TensorStats;
+
+/// The most inputs that a group holds beside the operation and a shape of up to five dimensions.
+const INPUTS: usize = 70;
+
+/// A tensor's metadata as a record has it; the dimensions are the tensor's own.
+///
+/// It allocates nothing and takes the storage's read lock: it waits while another thread writes the
+/// storage (`Var::set`, an in-place operation), and must not be called while the calling thread
+/// itself writes it.
+pub fn tensor_fact<'t, C>(
+    probe: &ProbeRef<'_, C>,
+    tensor: &'t Tensor,
+    category: Category,
+) -> TensorFact<'t> {
+    TensorFact {
+        tensor: tensor_id(tensor),
+        storage: storage_id(tensor),
+        shape: tensor.dims(),
+        dtype: dtype_code(tensor.dtype()),
+        device: device_code(probe, tensor),
+        category,
+        contiguous: Some(tensor.is_contiguous()),
+        requires_grad: tensor.track_op(),
+    }
+}
+
+/// Bytes of the elements that a tensor shows, each counted once for every place it shows in. This is
+/// a footprint, not an allocation.
+pub fn dense_bytes(tensor: &Tensor) -> u64 {
+    (tensor.elem_count() as u64).saturating_mul(tensor.dtype().size_in_bytes() as u64)
+}
+
+/// Records candle tensors on a lane.
+///
+/// None of it keeps a tensor alive. Like all of [`Recorder`] it does not look at the level: call it
+/// within [`Target::at`](tmrun_probe_core::Target::at).
+pub trait CandleRecorder {
+    /// A tensor's metadata (level 2): identity, storage, shape, type, device, whether it is dense
+    /// and whether it is on the way to a gradient.
+    ///
+    /// It allocates nothing, and waits only for the storage's read lock, see [`tensor_fact`].
+    fn candle_tensor(&self, node: NameId, tensor: &Tensor, category: Category);
+
+    /// A tensor's statistics (level 3). With `observed` its metadata counts as an observation too,
+    /// as if [`candle_tensor`](Self::candle_tensor) had recorded it; without, it only describes the
+    /// statistics.
+    ///
+    /// It waits as [`TensorStats::of`] does: a pass over the elements on the processor, a copy from
+    /// an accelerator, with all the work before it.
+    ///
+    /// # Errors
+    ///
+    /// As [`TensorStats::of`]; then nothing is recorded.
+    fn candle_stats(
+        &self,
+        node: NameId,
+        tensor: &Tensor,
+        category: Category,
+        observed: bool,
+    ) -> Result<TensorStats>;
+
+    /// An operation (level 1) with its output, which counts as an activation, and its inputs; more
+    /// than 70 (fewer with an output of more than five dimensions) are cut off, flagged and counted.
+    /// `time` is taken with [`Recorder::now`] before and
+    /// after. On an accelerator it is the time of the launch: the work itself may not have begun.
+    ///
+    /// It allocates nothing, and waits only for the read lock of the output's storage, see
+    /// [`tensor_fact`].
+    fn candle_op(
+        &self,
+        node: NameId,
+        op: NameId,
+        time: Range<Ticks>,
+        output: &Tensor,
+        inputs: &[&Tensor],
+    );
+
+    /// An allocation (level 2): the whole storage behind a tensor, which came into being for it.
+    /// Returns whether it is recorded: an accelerator's allocator does not tell its sizes.
+    ///
+    /// Record it for storages that stay, such as parameters: candle tells nobody when a storage is
+    /// dropped, and an allocation without its free counts to the end.
+    ///
+    /// It allocates nothing, and waits only for the storage's read lock, see [`tensor_fact`].
+    fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool;
+}
+
+impl<C: Clock> CandleRecorder for Recorder<'_, C> {
+    fn candle_tensor(&self, node: NameId, tensor: &Tensor, category: Category) {
+        self.tensor(node, &tensor_fact(&self.probe(), tensor, category));
+    }
+
+    fn candle_stats(
+        &self,
+        node: NameId,
+        tensor: &Tensor,
+        category: Category,
+        observed: bool,
+    ) -> Result<TensorStats> {
+        let stats = TensorStats::of(tensor)?;
+        let fact = tensor_fact(&self.probe(), tensor, category);
+        self.stats(node, &fact, observed, &stats.to_stats(), Some(&stats.to_range()));
+        Ok(stats)
+    }
+
+    fn candle_op(
+        &self,
+        node: NameId,
+        op: NameId,
+        time: Range<Ticks>,
+        output: &Tensor,
+        inputs: &[&Tensor],
+    ) {
+        // One more than a record takes, so that it sees that there were more.
+        let mut ids = [TensorId::NONE; INPUTS + 1];
+        let places = ids.iter_mut().zip(inputs);
+        let recorded = places.map(|(id, input)| *id = tensor_id(input)).count();
+        let bytes = inputs.iter().fold(0, |sum: u64, input| sum.saturating_add(dense_bytes(input)));
+        let output = tensor_fact(&self.probe(), output, Category::ACTIVATION);
+        self.op(
+            node,
+            &OpFact {
+                op,
+                start: time.start,
+                end: time.end,
+                output: output.tensor,
+                storage: output.storage,
+                shape: Some(output.shape),
+                dtype: output.dtype,
+                device: output.device,
+                category: output.category,
+                inputs: ids.get(..recorded).unwrap_or(&ids),
+                input_bytes: Some(bytes),
+            },
+        );
+    }
+
+    fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool {
+        let Some(bytes) = storage_bytes(tensor) else { return false };
+        let TensorFact { tensor, storage, shape, dtype, device, .. } =
+            tensor_fact(&self.probe(), tensor, category);
+        let shape = Some(shape);
+        self.alloc(
+            node,
+            &MemoryFact { storage, tensor, bytes, op, shape, dtype, device, category },
+        );
+        true
+    }
+}

@@ -1,0 +1,96 @@
+//! On the processor nothing that records allocates. The allocator counts by thread, so that nothing
+//! else in the process is seen.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use candle_core::{DType, Device, Result, Tensor, Var};
+use tmrun_probe_candle::{CandleRecorder, GradientPlan};
+use tmrun_probe_core::{AutoClock, Category, Probe};
+
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count_one() {
+    // While a thread ends it may be too late to count.
+    let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: every call is passed on to the system's allocator as it came; counting touches only a
+// thread-local without a destructor.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count_one();
+        // SAFETY: the caller keeps the contract, which is the system's own.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count_one();
+        // SAFETY: as above.
+        unsafe { System.realloc(block, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: as above.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+#[track_caller]
+fn assert_allocates_nothing(what: &str, f: impl FnOnce()) {
+    let before = ALLOCATIONS.get();
+    f();
+    assert_eq!(ALLOCATIONS.get() - before, 0, "{what} allocates");
+}
+
+#[test]
+fn recording_on_the_processor_allocates_nothing() -> Result<()> {
+    static PROBE: Probe<AutoClock, 1, 1024> = Probe::new();
+    let lane = PROBE.view().claim("test").expect("the first lane");
+    let recorder = lane.recorder();
+    let (node, op) = (PROBE.view().name("head"), PROBE.view().name("matmul"));
+
+    let weight = Var::ones((4, 3), DType::F32, &Device::Cpu)?;
+    let unused = Var::ones(3, DType::F32, &Device::Cpu)?;
+    let x = Tensor::rand(0f32, 1., (5, 4), &Device::Cpu)?;
+    let y = x.matmul(&weight)?;
+    let strided = y.t()?.narrow(0, 1, 2)?;
+    let deep = y.reshape(vec![1, 1, 1, 5, 1, 3, 1, 1])?;
+    let tiny = (y.to_dtype(DType::F64)? * 1e-300)?;
+    let gradients = y.sum_all()?.backward()?;
+    let variables = [("unused", &unused), ("weight", &weight)];
+    let plan = GradientPlan::from_named_vars(&PROBE.view(), "model", variables);
+
+    // The first use of a device defines it, and that allocates nothing either.
+    for tensor in [&y, &strided, &deep] {
+        assert_allocates_nothing("a tensor", || {
+            recorder.candle_tensor(node, tensor, Category::ACTIVATION);
+        });
+    }
+    let inputs = [&x, weight.as_tensor()];
+    assert_allocates_nothing("an operation", || {
+        recorder.candle_op(node, op, recorder.now()..recorder.now(), &y, &inputs);
+    });
+    for tensor in [&y, &strided, &deep, &tiny] {
+        let mut recorded = None;
+        assert_allocates_nothing("statistics", || {
+            recorded = Some(recorder.candle_stats(node, tensor, Category::ACTIVATION, true));
+        });
+        recorded.transpose()?;
+    }
+    let mut counts = None;
+    assert_allocates_nothing("gradients", || counts = Some(plan.record(&recorder, &gradients)));
+    let counts = counts.transpose()?.unwrap_or_default();
+    assert_eq!((counts.present, counts.missing), (1, 1));
+    assert_allocates_nothing("an allocation", || {
+        assert!(recorder.candle_alloc(node, op, &weight, Category::PARAMETER));
+    });
+    Ok(())
+}
