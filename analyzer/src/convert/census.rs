@@ -2,7 +2,7 @@
 
 use tmrun_formats::runtime::Section;
 
-use super::batch;
+use super::batch::Slots;
 use super::cover::{ChunkCover, Cover};
 use super::cursor::Cursor;
 use super::fact::{self, Fact, Sections};
@@ -49,7 +49,7 @@ impl Census {
         };
         let mut chunks = recording.record_chunks();
         let merged: Result<(), core::convert::Infallible> =
-            batch::in_order(&mut chunks, Found::default, count, |chunk, found| {
+            Slots::default().in_order(&mut chunks, count, |chunk, found| {
                 census.merge(chunk, found);
                 Ok(())
             });
@@ -88,7 +88,8 @@ struct Found {
 impl Found {
     fn look<'r>(&mut self, chunk: &RecordChunk<'r>, source: &Source<'r>, selection: &Selection) {
         let all_phases = Selection { phase: None, ..*selection };
-        for placed in Cursor::over(chunk) {
+        let mut cursor = Cursor::over_all(chunk);
+        while let Some(placed) = cursor.next() {
             let selected = placed.is_in(selection);
             if let Some(mark) = &placed.mark {
                 let phase = selection.phase_of_mark(mark);

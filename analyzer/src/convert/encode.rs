@@ -46,7 +46,7 @@ pub(super) struct Order<'s, 'r> {
 impl<'r> Encoder<'r> {
     /// Makes the first piece of a chunk.
     pub(super) fn begin(&mut self, chunk: &RecordChunk<'r>, order: Order<'_, 'r>) {
-        self.cursor = Some(Cursor::over(chunk));
+        self.cursor = Some(Cursor::over(chunk, order.wanted));
         self.refused = None;
         self.go_on(order);
     }
@@ -68,15 +68,14 @@ impl<'r> Encoder<'r> {
         let Order { source, selection, wanted, form } = order;
         let mut put = Put { out: &mut self.out, form, refused: &mut self.refused };
         let Scratch { dims, texts, tally } = &mut self.scratch;
-        for placed in cursor {
+        while let Some(placed) = cursor.next() {
             if !placed.is_in(selection) {
                 continue;
             }
             let step = placed.state.open.filter(|_| source.schema.has_steps());
             let step = step.map(|open| open.number);
             fact::read(source, placed.group, wanted, tally, |at, fact, _| {
-                let mut event = placed.event;
-                event.advance(at);
+                let event = cursor.event(at);
                 let place = (event.text(), step);
                 match &fact {
                     Fact::Tensor(fact) => fact.write(source, place, dims, &mut put),

@@ -57,6 +57,23 @@ impl Sections {
     }
 }
 
+/// The collections that a group with a head of this kind can have anything for.
+pub(super) fn of_kind(kind: Kind) -> Sections {
+    let mut sections = Sections::default();
+    match kind {
+        Kind::Tensor => {
+            sections.add(Section::Tensors);
+            sections.add(Section::Values);
+        }
+        Kind::Op => sections.add(Section::Operations),
+        Kind::Gradient => sections.add(Section::Gradients),
+        Kind::Range | Kind::Scalar => sections.add(Section::Values),
+        Kind::Edge => sections.add(Section::EdgeTimings),
+        _ => {}
+    }
+    sections
+}
+
 /// Hands each observation of a group to `each`, with the place of its record in the group, and
 /// counts what is left out. Of collections that are not wanted nothing is handed out, and they may
 /// be counted or not.
@@ -73,10 +90,11 @@ pub(super) fn read<'r>(
     match kind {
         Kind::Tensor => {
             let context = head.header().flags & flags::TENSOR_CONTEXT != 0;
-            if !context && wanted.has(Section::Tensors) {
-                if let Some(fact) = TensorFact::read(source, group, tally) {
-                    each(0, Fact::Tensor(fact), tally);
-                }
+            if !context
+                && wanted.has(Section::Tensors)
+                && let Some(fact) = TensorFact::read(source, group, tally)
+            {
+                each(0, Fact::Tensor(fact), tally);
             }
             if wanted.has(Section::Values) {
                 described(source, group, context, tally, each);

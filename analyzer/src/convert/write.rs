@@ -6,7 +6,7 @@ use tmrun_formats::json;
 use tmrun_formats::runtime::encode::meta_line;
 use tmrun_formats::runtime::{DocumentEncoder, Section};
 
-use super::batch;
+use super::batch::Slots;
 use super::encode::{Encoder, Order};
 use super::error::ConvertError;
 use super::fact::Sections;
@@ -55,8 +55,9 @@ impl<'r> Plan<'r> {
         let mut document =
             DocumentEncoder::begin(&mut head, self.options.schema.label(), &self.run)
                 .map_err(ConvertError::Assembly)?;
+        let mut slots = Slots::default();
         for section in Section::ALL {
-            self.pieces(Sections::only(section), progress, |piece| {
+            self.pieces(&mut slots, Sections::only(section), progress, |piece| {
                 // The encoder is handed the first byte, and writes what belongs before it; the rest
                 // goes out without being copied.
                 let (first, rest) = piece.split_at_checked(1).unwrap_or_default();
@@ -80,7 +81,9 @@ impl<'r> Plan<'r> {
         meta_line(&mut meta, self.options.schema.label(), &self.run, &[]);
         self.extend(&mut meta);
         out.write_all(&meta)?;
-        self.pieces(Sections::ALL, progress, |piece| Ok(out.write_all(piece)?))
+        self.pieces(&mut Slots::default(), Sections::ALL, progress, |piece| {
+            Ok(out.write_all(piece)?)
+        })
     }
 
     /// Adds our own keys to an object that has just been closed. Readers skip keys that they do not
@@ -99,6 +102,7 @@ impl<'r> Plan<'r> {
     /// Encodes the chunks that have any of these, and hands out what they make, in file order.
     fn pieces(
         &self,
+        slots: &mut Slots<Encoder<'r>>,
         wanted: Sections,
         progress: &(dyn Fn(u64) + Sync),
         mut piece: impl FnMut(&[u8]) -> Result<(), ConvertError>,
@@ -110,7 +114,7 @@ impl<'r> Plan<'r> {
             progress(chunk.info().header.payload_len.into());
         };
         let mut chunks = self.chunks(wanted);
-        batch::in_order(&mut chunks, Encoder::default, encode, |_, encoder| {
+        slots.in_order(&mut chunks, encode, |_, encoder| {
             loop {
                 if let Some(refusal) = encoder.refused() {
                     return Err(refusal.into());
