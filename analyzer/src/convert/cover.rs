@@ -98,11 +98,11 @@ impl Cover {
     }
 }
 
-/// Whether the time of a gap says nothing. Records that found no lane are known only by number;
-/// damaged metadata may have held the names of records of any time.
+/// Whether the time of a gap says nothing: damaged metadata may have held the names of records of
+/// any time.
 fn is_everywhere(gap: &Gap) -> bool {
     let metadata = gap.reason == GapReason::CORRUPT && gap.planes.contains(Planes::RECORDER);
-    gap.lane.is_none() && (gap.reason == GapReason::NO_LANE || metadata)
+    metadata && gap.lane.is_none()
 }
 
 /// Whether evidence of this kind would have been converted. Steps are host time, names are the
@@ -175,10 +175,12 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_lane_counts_at_any_time() {
+    fn damaged_metadata_counts_at_any_time_and_what_found_no_lane_at_its_own() {
         let cover = cover(&[&[(false, 50), (true, 100), (false, 110)]]);
-        let no_lane = Gap { reason: GapReason::NO_LANE, ..gap(None, 900, 900) };
-        assert!(cover.touches(&no_lane) && !cover.touches(&gap(None, 900, 900)));
+        let no_lane = |at| Gap { reason: GapReason::NO_LANE, ..gap(None, at, at) };
+        assert!(cover.touches(&no_lane(105)) && !cover.touches(&no_lane(900)));
+        let names = Gap { reason: GapReason::CORRUPT, planes: Planes::RECORDER, ..no_lane(900) };
+        assert!(cover.touches(&names));
     }
 
     #[test]

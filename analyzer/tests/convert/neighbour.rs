@@ -109,7 +109,7 @@ fn their_counts(trace: &theirs::RuntimeTrace) -> [u64; 5] {
 #[test]
 fn the_neighbour_reads_every_form_of_a_recorded_run_and_counts_the_same() {
     let folder = tempfile::tempdir().expect("a folder");
-    // Twice on one probe: a session that was started again in its process.
+    // Twice on one probe: a recording that was started again in its process.
     for round in 0..2 {
         let path = folder.path().join(format!("{round}.tmrun"));
         record(&path, Level::NUMERICS);
