@@ -6,7 +6,7 @@ use tmrun::convert::{Form, Options, Plan, Schema};
 use tmrun::scan::Recording;
 use tmrun_formats::EdgeKind;
 use tmrun_formats::runtime::Section;
-use tmrun_formats::wire::{ClockSync, DeviceInterval, Edge, Hit, Scalar};
+use tmrun_formats::wire::{ClockSync, DeviceInterval, Edge, Hit, Kind, Scalar};
 use tmrun_probe_core::{
     DeviceMemoryFact, GradientState, Level, MemoryFact, NameId, Node, OpFact, ProfileRun, Range,
     Stats, StorageId, Target, TensorFact, TensorId, probe, scalar, span,
@@ -186,4 +186,30 @@ fn every_kind_of_record_at_once_is_a_valid_trace() {
     let file = lanes(&[(0, &lane), (1, &lane), (u16::MAX, &own)]);
     let out = convert(&file, Options::default()).expect("converted");
     assert_eq!(their_counts(&theirs_of(&out)), [2, 0, 0, 4, 0]);
+}
+
+#[test]
+fn a_file_of_every_record_kind_and_every_frame_is_a_valid_trace_of_the_same_counts() {
+    let file: &[u8] = include_bytes!("../../../testdata/v1/every.tmrun");
+    let recording = Recording::open(file, "every").expect("a header");
+    for kind in Kind::ALL {
+        assert!(recording.counts().of(*kind) > 0, "the fixture lacks {}", kind.name());
+    }
+    let count = |kind| recording.counts().of(kind);
+    // One tensor describes a statistic alone, whose range is a value, as the scalar is; the edge is
+    // one of a call, which the schema has no place for.
+    let expected = [
+        count(Kind::Tensor) - count(Kind::Stats),
+        count(Kind::Op),
+        count(Kind::Gradient),
+        count(Kind::Range) + count(Kind::Scalar),
+        count(Kind::Edge) - 1,
+    ];
+    for form in [Form::Document, Form::Lines] {
+        let options = Options { form, ..Options::default() };
+        let out = convert(file, options).expect("converted");
+        assert_eq!(their_counts(&theirs_of(&out)), expected);
+        let ours = trace(&out);
+        assert_eq!(ours.gaps.len(), recording.gaps().len());
+    }
 }
