@@ -2,13 +2,16 @@
 
 mod support;
 
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::read::{File, LEVEL, RECORDER, SCALAR, SPAN, STEP};
+use support::read::{File, LEVEL, RECORDER, SCALAR, SPAN};
 use support::{Counting, Memory, finish, poll, start};
 use tmrun_formats::wire::{Frame, Kind};
 use tmrun_formats::{Level, LevelSource, NameId};
-use tmrun_probe_core::{Probe, Recorder, Target, TensorFact, measured, probe, scalar, span};
+use tmrun_probe_core::{
+    Probe, Recorder, Site, Target, TensorFact, measured, probe, record_scalar, scalar, span,
+};
 
 type Small = Probe<Counting, 1, 1024, 64>;
 
@@ -195,34 +198,42 @@ fn changes_that_race_the_end_of_a_recording_leave_the_probe_disarmed() {
 
 #[test]
 fn sites_that_register_while_the_level_changes_end_up_as_the_last_change_says() {
-    // Each round has a new probe, new sites and two threads that reach them as the level changes.
-    for round in 0..200 {
+    // Each round has a new probe and new sites, which a thread reaches as another changes the level.
+    for round in 0..300_u32 {
         let probe: &'static Small = Box::leak(Box::new(Small::new()));
         let view = probe.view();
-        let sites: &'static [tmrun_probe_core::Site] = Box::leak(Box::new(
-            [const { tmrun_probe_core::Site::new("site", Kind::Scalar, Level::PULSE, "", 0) }; 8],
+        let sites: &'static [Site] = Box::leak(Box::new(
+            [const { Site::new("site", Kind::Scalar, Level::TIMING, "", 0) }; 64],
         ));
         let drain = start(view, Memory::default(), Level::PULSE);
+        let last = Level((round % 2) as u8);
         let lane = view.claim("a").unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(move || {
-                for site in sites {
-                    tmrun_probe_core::record_scalar(&lane, site, || 1.0);
-                }
+        let together = &Barrier::new(2);
+        let lane = std::thread::scope(|scope| {
+            let reaches = scope.spawn(move || {
+                together.wait();
+                sites.iter().for_each(|site| record_scalar(&lane, site, || 1.0));
+                lane
             });
-            scope.spawn(move || (0..round % 7).for_each(|level| view.set_level(Level(level % 4))));
+            together.wait();
+            for change in (0..200).rev() {
+                view.set_level(Level((last.0 + change) % 2));
+            }
+            reaches.join().unwrap()
         });
+        for site in sites {
+            let mut records = false;
+            record_scalar(&lane, site, || {
+                records = true;
+                2.0
+            });
+            assert_eq!(records, last == Level::TIMING, "in round {round}");
+        }
         drop(finish(drain));
-        let lane = view.claim("a").unwrap();
-        for site in sites {
-            tmrun_probe_core::record_scalar(&lane, site, || panic!("it is disarmed"));
-        }
-        let drain = start(view, Memory::default(), Level::PULSE);
-        for site in sites {
-            tmrun_probe_core::record_scalar(&lane, site, || 2.0);
-        }
+        sites.iter().for_each(|site| record_scalar(&lane, site, || panic!("it is disarmed")));
+        let drain = start(view, Memory::default(), Level::TIMING);
+        sites.iter().for_each(|site| record_scalar(&lane, site, || 3.0));
         let (_, file) = finish(drain);
-        assert_eq!(file.of(SCALAR).len(), 8);
-        assert_eq!(file.of(STEP).len(), 0);
+        assert_eq!(file.of(SCALAR).len(), sites.len());
     }
 }

@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use support::read::{self, CONTINUES, OVERRUN};
 use support::{Counting, Memory, finish, poll, start};
 use tmrun_formats::wire::Kind;
-use tmrun_formats::{Level, NameId, TensorId, Ticks};
-use tmrun_probe_core::{Flush, Lane, OpFact, Probe, ProbeRef};
+use tmrun_formats::{Level, NameId, Planes, TensorId, Ticks};
+use tmrun_probe_core::{Flush, Lane, OpFact, Probe, ProbeRef, span};
 
 /// What happens next.
 #[derive(Debug, Clone, Copy)]
@@ -203,4 +203,27 @@ fn a_gap_waits_until_the_group_behind_it_fits_too() {
     let on_lane: Vec<_> = file.records.iter().filter(|record| record.lane == 0).collect();
     assert_eq!(on_lane.len(), 49);
     assert_eq!(on_lane[32].gap().map(|gap| (gap.records, gap.groups)), Some((16, 1)));
+}
+
+#[test]
+fn a_gap_covers_all_that_it_tells_of_in_time_and_in_planes() {
+    static PROBE: Small = Small::new();
+    let lane = PROBE.view().claim("producer").unwrap();
+    let drain = start(PROBE.view(), Memory::default(), Level::TIMING);
+    let before = lane.recorder().now().0;
+    let outer = span!(lane, "outer");
+    let inner = span!(lane, "inner");
+    (0..32).for_each(|_| lane.recorder().range(NameId::NONE, &tmrun_probe_core::Range::default()));
+    let full = lane.recorder().now().0;
+    drop(inner);
+    lane.recorder().scalar(NameId::NONE, 1.0);
+    // It began first and is lost last.
+    drop(outer);
+    let after = lane.recorder().now().0;
+    let (_, file) = finish(drain);
+    let [gap] = file.gaps()[..] else { panic!("one closing gap") };
+    assert_eq!((gap.records, gap.groups), (3, 3));
+    assert_eq!(gap.planes, Planes::HOST_TIME.union(Planes::SCALARS).0);
+    assert!(before < gap.first && gap.first < full, "from the start of the outer span");
+    assert!(full < gap.last && gap.last < after, "to its end");
 }
