@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use clap::Parser;
 
-/// Trains a small transformer on the text of this repository's licences.
+/// Trains a small transformer on the text of this repository's licences, records it, and says what
+/// the recording holds.
 #[derive(Debug, Clone, Parser)]
 #[command(name = "demo", version)]
 pub struct Args {
     /// How much is captured: 0 pulse, 1 timing, 2 metadata, 3 numerics
     #[arg(long, value_name = "0..3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
-    #[allow(dead_code, reason = "only a recorder reads it")]
     pub level: u8,
 
     /// How many updates to train

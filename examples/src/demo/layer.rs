@@ -1,7 +1,13 @@
 //! The one place every layer's call goes through.
 
+use std::panic::Location;
+
 use candle_core::{Device, Result, Tensor};
 use candle_nn::VarBuilder;
+use tmrun_probe_candle::CandleRecorder;
+use tmrun_probe_core::{Level, NameId, Node, span};
+
+use crate::record::{self, PROBE};
 
 /// What sort of layer a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,12 +28,31 @@ pub enum Kind {
     Block,
 }
 
+impl Kind {
+    /// Its name in a recording.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Embedding => "embedding",
+            Self::Norm => "norm",
+            Self::Linear => "linear",
+            Self::Softmax => "softmax",
+            Self::Attention => "attention",
+            Self::Mlp => "mlp",
+            Self::Block => "block",
+        }
+    }
+}
+
 /// A layer's address and kind. The address is that of its parameters, without their last part:
 /// `blocks.0.attn.q_proj` holds `blocks.0.attn.q_proj.weight`.
 #[derive(Debug, Clone)]
 pub struct Layer {
     name: String,
     kind: Kind,
+    /// The address in a recording, with the kind and the place in the source.
+    node: NameId,
+    /// What a recording calls the operation.
+    op: NameId,
 }
 
 /// One forward pass: which update it belongs to, and what is to go wrong in it.
@@ -49,9 +74,19 @@ pub struct Fault<'a> {
 }
 
 impl Layer {
-    /// The layer whose parameters `vb` builds.
+    /// The layer whose parameters `vb` builds. Its names are made known to the probe here, so that a
+    /// call does no work on text.
+    #[track_caller]
     pub fn new(vb: &VarBuilder, kind: Kind) -> Self {
-        Self { name: vb.prefix(), kind }
+        let (name, place) = (vb.prefix(), Location::caller());
+        let source = format!("{}:{}", place.file(), place.line());
+        let node = PROBE.node(&Node {
+            name: &name,
+            node_type: Some(kind.name()),
+            static_id: Some(&name),
+            source: Some(&source),
+        });
+        Self { name, kind, node, op: PROBE.name(kind.name()) }
     }
 
     /// Runs the layer. What is to be known about a call is at hand here: when it began and ended,
@@ -62,7 +97,23 @@ impl Layer {
         inputs: &[&Tensor],
         body: impl FnOnce() -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let output = body().map_err(|error| self.explain(inputs, error))?;
+        let output = {
+            let _span = span!(PROBE, self.node, kind = MODULE);
+            let start = PROBE.at(Level::TIMING, |to| to.now());
+            let output = body().map_err(|error| self.explain(inputs, error))?;
+            let output = self.maybe_broken(pass, output)?;
+            if let Some(start) = start {
+                PROBE.at(Level::TIMING, |to| {
+                    to.candle_op(self.node, self.op, start..to.now(), &output, inputs);
+                });
+            }
+            output
+        };
+        record::output(self.node, &output)?;
+        Ok(output)
+    }
+
+    fn maybe_broken(&self, pass: &Pass, output: Tensor) -> Result<Tensor> {
         match pass.fault {
             Some(fault) if fault.step == pass.step && fault.layer == self.name => poison(&output),
             _ => Ok(output),

@@ -7,9 +7,12 @@ use candle_core::{DType, Device, Result, Tensor, Var};
 use candle_nn::{AdamW, Optimizer, ParamsAdamW, VarBuilder, VarMap, loss};
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
+use tmrun_probe_candle::GradientPlan;
+use tmrun_probe_core::{Level, scalar, span};
 
 use crate::layer::{Fault, Pass};
 use crate::model::{Config, Model};
+use crate::record::{self, PROBE};
 use crate::text::{Batch, Corpus};
 
 /// How many windows of text an update sees.
@@ -20,6 +23,8 @@ const ROWS: usize = 16;
 pub struct Trainer {
     model: Model,
     parameters: BTreeMap<String, Var>,
+    /// Which gradients to expect.
+    plan: GradientPlan,
     optimizer: AdamW,
     corpus: Corpus,
     seed: u64,
@@ -38,7 +43,32 @@ impl Trainer {
         draw_weights(&parameters, seed)?;
         let params = ParamsAdamW { lr: 3e-3, ..Default::default() };
         let optimizer = AdamW::new(parameters.values().cloned().collect(), params)?;
-        Ok(Self { model, parameters, optimizer, corpus, seed, fault })
+        let plan = plan(&parameters);
+        Ok(Self { model, parameters, plan, optimizer, corpus, seed, fault })
+    }
+
+    /// Adds a parameter that the model makes no use of: it is trained as all others are, but no
+    /// gradient ever reaches it.
+    ///
+    /// # Errors
+    ///
+    /// The optimizer refused it.
+    pub fn add_unused(&mut self, name: &str, parameter: Var) -> Result<()> {
+        self.parameters.insert(name.to_owned(), parameter);
+        let parameters = self.parameters.values().cloned().collect();
+        self.optimizer = AdamW::new(parameters, self.optimizer.params().clone())?;
+        self.plan = plan(&self.parameters);
+        Ok(())
+    }
+
+    /// The names of the parameters, sorted.
+    pub fn parameter_names(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.plan.names()
+    }
+
+    /// Records where the parameters are in memory.
+    pub fn record_parameters(&self) {
+        record::parameters(self.parameters.iter());
     }
 
     /// How many numbers are being trained.
@@ -48,18 +78,37 @@ impl Trainer {
 
     /// One update: forward, backward, optimizer. Returns the loss before it.
     ///
+    /// A parameter that gets no gradient is recorded as missing one, and training goes on: the
+    /// optimizer skips it.
+    ///
     /// # Errors
     ///
-    /// An operation failed, or a parameter got no gradient: the optimizer would skip it and say
-    /// nothing.
+    /// An operation failed.
     pub fn step(&mut self, number: u64) -> Result<f32> {
-        let size = (ROWS, self.model.config().context);
-        let batch = self.corpus.batch(self.seed, number, size)?;
-
-        let loss = self.forward(number, &batch)?;
-        let gradients = self.backward(&loss)?;
-        self.optimizer.step(&gradients)?;
-        loss.to_scalar()
+        let _step = PROBE.step(number);
+        let batch = {
+            let _span = span!(PROBE, "data");
+            let size = (ROWS, self.model.config().context);
+            self.corpus.batch(self.seed, number, size)?
+        };
+        let loss = {
+            let _span = span!(PROBE, "forward", step = FORWARD);
+            self.forward(number, &batch)?
+        };
+        let gradients = {
+            let _span = span!(PROBE, "backward", step = BACKWARD);
+            loss.backward()?
+        };
+        self.record_gradients(&gradients)?;
+        {
+            let _span = span!(PROBE, "optimizer", step = OPTIMIZER);
+            self.optimizer.step(&gradients)?;
+        }
+        let loss = loss.to_scalar()?;
+        scalar!(PROBE, "loss", f64::from(loss));
+        scalar!(PROBE, "learning_rate", self.optimizer.learning_rate());
+        record::process_memory();
+        Ok(loss)
     }
 
     /// The mean cross-entropy over the batch.
@@ -69,25 +118,19 @@ impl Trainer {
         loss::cross_entropy(&logits.flatten_to(1)?, &batch.targets.flatten_all()?)
     }
 
-    /// The gradients of `loss`, one for every parameter.
-    fn backward(&self, loss: &Tensor) -> Result<GradStore> {
-        let gradients = loss.backward()?;
-        let missing = without_gradient(&self.parameters, &gradients);
-        if !missing.is_empty() {
-            candle_core::bail!("no gradient reached {}", missing.join(", "));
+    /// What became of every parameter's gradient (level 2).
+    fn record_gradients(&self, gradients: &GradStore) -> Result<()> {
+        if PROBE.records(Level::METADATA) {
+            // Looking at every gradient takes its time too.
+            let _span = span!(PROBE, "gradients");
+            PROBE.at(Level::METADATA, |to| self.plan.record(&to, gradients)).transpose()?;
         }
-        Ok(gradients)
+        Ok(())
     }
 }
 
-/// The names of the parameters that `gradients` has nothing for.
-fn without_gradient<'a>(
-    parameters: &'a BTreeMap<String, Var>,
-    gradients: &GradStore,
-) -> Vec<&'a str> {
-    let missing = |parameter: &Var| gradients.get(parameter.as_tensor()).is_none();
-    let parameters = parameters.iter().filter(|(_, parameter)| missing(parameter));
-    parameters.map(|(name, _)| name.as_str()).collect()
+fn plan(parameters: &BTreeMap<String, Var>) -> GradientPlan {
+    GradientPlan::from_named_vars(&PROBE, "model", parameters)
 }
 
 /// What `variables` holds, in the order of the names.
@@ -138,12 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_outside_the_graph_is_named() {
+    fn a_parameter_outside_the_graph_does_not_stop_the_training() {
         let mut trainer = Trainer::new(1, None).unwrap();
         let stray = Var::zeros(3, DType::F32, &Device::Cpu).unwrap();
-        trainer.parameters.insert("stray.weight".to_owned(), stray);
-        let error = trainer.step(1).unwrap_err().to_string();
-        assert!(error.contains("no gradient reached stray.weight"), "{error}");
+        trainer.add_unused("stray.weight", stray).unwrap();
+        assert!(trainer.parameter_names().any(|name| name == "stray.weight"));
+        let first = trainer.step(1).unwrap();
+        assert_eq!(first, losses(1, 1, None)[0]);
     }
 
     #[test]
@@ -162,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_planted_nan_poisons_the_loss_from_its_step_on() {
-        let fault = Fault { step: 3, layer: crate::BROKEN_LAYER };
+        let fault = Fault { step: 3, layer: crate::run::BROKEN_LAYER };
         let losses = losses(5, 1, Some(fault));
         let finite: Vec<bool> = losses.iter().map(|loss| loss.is_finite()).collect();
         assert_eq!(finite, [true, true, false, false, false]);

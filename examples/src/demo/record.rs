@@ -1,0 +1,101 @@
+//! The probe, and what of the demo is recorded at which level.
+
+use candle_core::{Result, Tensor, Var};
+use tmrun_probe_candle::CandleRecorder;
+use tmrun_probe_core::{
+    Category, DeviceMemoryFact, DevicePlace, Level, NameId, ProfileRun, probe, span,
+};
+
+use crate::args::Args;
+
+probe! {
+    /// The demo's probe. One thread trains, so a few lanes are plenty.
+    pub static PROBE: lanes = 4
+}
+
+/// The version of candle; it has no constant that says so.
+const CANDLE: &str = "0.11.1";
+
+/// What the run is, as it stands in the recording.
+pub fn run_of(args: &Args) -> ProfileRun {
+    ProfileRun::training("demo::train", 1, "cpu")
+        .level(Level(args.level))
+        .replace(true)
+        .correlation_id(&format!("demo-seed-{}", args.seed))
+        .candle_version(CANDLE)
+        .tag("model", "transformer")
+        .tag("seed", &args.seed.to_string())
+        .tag("steps", &args.steps.to_string())
+        .tag("planted_nan", if args.plant_nan { "yes" } else { "no" })
+}
+
+/// A layer's output: its metadata at level 2, with its statistics at level 3.
+///
+/// # Errors
+///
+/// On the CPU only a type without arithmetic has no statistics; the demo has none of these.
+pub(crate) fn output(node: NameId, tensor: &Tensor) -> Result<()> {
+    if PROBE.records(Level::NUMERICS) {
+        // Looking at every element takes its time: this span keeps it apart from the layers around.
+        let _span = span!(PROBE, "statistics");
+        let stats = PROBE
+            .at(Level::NUMERICS, |to| to.candle_stats(node, tensor, Category::ACTIVATION, true));
+        stats.transpose()?;
+    } else {
+        PROBE.at(Level::METADATA, |to| to.candle_tensor(node, tensor, Category::ACTIVATION));
+    }
+    Ok(())
+}
+
+/// The storages of the parameters, which live as long as the model (level 2). Those of activations
+/// are not recorded: candle tells nobody when it drops one.
+pub(crate) fn parameters<'v>(parameters: impl Iterator<Item = (&'v String, &'v Var)>) {
+    if PROBE.records(Level::METADATA) {
+        let init = PROBE.name("init");
+        for (name, parameter) in parameters {
+            let node = PROBE.name(name);
+            PROBE.at(Level::METADATA, |to| {
+                to.candle_alloc(node, init, parameter, Category::PARAMETER)
+            });
+        }
+    }
+}
+
+/// What the process has in memory (level 2). Asking the system is not free, so it is done once a
+/// step.
+pub(crate) fn process_memory() {
+    PROBE.at(Level::METADATA, |to| {
+        if let Some(used) = resident_bytes() {
+            let device = to.probe().device_at(DevicePlace::Cpu);
+            let fact = DeviceMemoryFact { device, used: Some(used), ..Default::default() };
+            to.device_memory(&fact);
+        }
+    });
+}
+
+/// The bytes of this process that are in memory, where the system has a file that says so.
+fn resident_bytes() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_candle_is_the_one_that_is_built() {
+        let lock = include_str!("../../../Cargo.lock");
+        let package = format!("name = \"candle-core\"\nversion = \"{CANDLE}\"\n");
+        assert!(lock.contains(&package));
+    }
+
+    #[test]
+    fn the_process_has_some_memory() {
+        if cfg!(target_os = "linux") {
+            assert!(resident_bytes().unwrap() > 1 << 16);
+        }
+    }
+}
