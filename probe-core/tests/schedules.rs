@@ -212,11 +212,12 @@ fn a_gap_covers_all_that_it_tells_of_in_time_and_in_planes() {
     let drain = start(PROBE.view(), Memory::default(), Level::TIMING);
     let before = lane.recorder().now().0;
     let outer = span!(lane, "outer");
+    let between = lane.recorder().now().0;
     let inner = span!(lane, "inner");
     (0..32).for_each(|_| lane.recorder().range(NameId::NONE, &tmrun_probe_core::Range::default()));
-    let full = lane.recorder().now().0;
     drop(inner);
     lane.recorder().scalar(NameId::NONE, 1.0);
+    let late = lane.recorder().now().0;
     // It began first and is lost last.
     drop(outer);
     let after = lane.recorder().now().0;
@@ -224,6 +225,6 @@ fn a_gap_covers_all_that_it_tells_of_in_time_and_in_planes() {
     let [gap] = file.gaps()[..] else { panic!("one closing gap") };
     assert_eq!((gap.records, gap.groups), (3, 3));
     assert_eq!(gap.planes, Planes::HOST_TIME.union(Planes::SCALARS).0);
-    assert!(before < gap.first && gap.first < full, "from the start of the outer span");
-    assert!(full < gap.last && gap.last < after, "to its end");
+    assert!(before < gap.first && gap.first < between, "from the start of the outer span");
+    assert!(late < gap.last && gap.last < after, "to its end");
 }

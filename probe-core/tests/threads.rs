@@ -9,6 +9,10 @@ use support::{Counting, Memory, finish, start};
 use tmrun_formats::{Level, NameId, TensorId};
 use tmrun_probe_core::{Flush, OpFact, Probe};
 
+/// An interpreter that looks for data races takes a thousand times as long.
+const GROUPS: u64 = if cfg!(miri) { 300 } else { 60_000 };
+const ROUNDS: u64 = if cfg!(miri) { 5 } else { 200 };
+
 /// The producer pushes `groups` groups of sizes 1 to 16; the drain polls as `flush` says.
 fn race(groups: u64, flush: impl Fn(u64) -> Flush) {
     let probe = Box::new(Probe::<Counting, 1, 64, 64>::new());
@@ -54,12 +58,12 @@ fn race(groups: u64, flush: impl Fn(u64) -> Flush) {
 
 #[test]
 fn a_drain_that_takes_all_it_sees_loses_nothing_uncounted() {
-    race(60_000, |_| Flush::All);
+    race(GROUPS, |_| Flush::All);
 }
 
 #[test]
 fn a_drain_that_takes_chunks_loses_nothing_uncounted() {
-    race(60_000, |poll| if poll % 64 == 63 { Flush::All } else { Flush::Full });
+    race(GROUPS, |poll| if poll % 64 == 63 { Flush::All } else { Flush::Full });
 }
 
 /// The recording ends while the producer goes on: the file is whole and agrees with itself, and
@@ -80,7 +84,7 @@ fn a_recording_that_ends_under_a_busy_producer_is_whole() {
             attempted
         });
         let mut accounted = 0;
-        for _ in 0..200 {
+        for _ in 0..ROUNDS {
             let mut drain = start(view, Memory::default(), Level::TIMING);
             drain.poll(Flush::All).unwrap();
             let (summary, file) = finish(drain);
