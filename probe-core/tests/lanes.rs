@@ -3,6 +3,7 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Barrier, mpsc};
 
 use support::read::{File, NO_LANE, OVERRUN, RECORDER, SCALAR, SPAN};
@@ -128,11 +129,17 @@ fn the_last_record_of_a_thread_is_in_the_file_however_it_ends() {
     assert_eq!(names, ["panics"]);
     let late = file.of(SCALAR).iter().filter(|record| file.name(record) == "late").count() as u64;
     assert_eq!(late + file.dropped(RECORDER, NO_LANE), 1, "stored or counted");
+    let given_back = GIVEN_BACK.load(Ordering::Relaxed);
+    assert_eq!(late, u64::from(!given_back), "a lane that was given back is not recorded on");
     assert_eq!(summary.dropped, file.dropped(RECORDER, NO_LANE));
 
     struct Late;
+    static GIVEN_BACK: AtomicBool = AtomicBool::new(false);
+
     impl Drop for Late {
         fn drop(&mut self) {
+            let another = PROBE.claim("another");
+            GIVEN_BACK.store(another.is_ok(), Ordering::Relaxed);
             scalar!(PROBE, "late", 4.0);
         }
     }
