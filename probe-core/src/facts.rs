@@ -57,7 +57,8 @@ pub struct OpFact<'a> {
     pub device: DeviceCode,
     /// What the output is for.
     pub category: Category,
-    /// Its inputs; more than 60 (fewer with a long shape) are cut off, flagged and counted.
+    /// Its inputs; more than 75 (five fewer for every five dimensions of the shape) are cut off,
+    /// flagged and counted.
     pub inputs: &'a [TensorId],
     /// Dense bytes of the inputs together, when known.
     pub input_bytes: Option<u64>,

@@ -63,7 +63,8 @@ impl<'r> ValueFact<'r> {
         put.record(&ValueRef {
             event_id,
             static_id: node.static_id(),
-            source: Some(node.source().as_ref()),
+            // What readers name a value by: two layers of one line of code are two values.
+            source: Some(node.text().as_ref()),
             step,
             min,
             max,

@@ -24,7 +24,7 @@ fn a_range_alone_is_an_observation_of_its_node() {
     let alone = Range { saturated: 4, ..range(-8.0, 2.5) };
     assert_eq!(value(&[rec(BARE, 0, &alone)]), (numbers(-8.0, 2.5, 8.0, 0, 4), Value::Null));
     let (full, _) = value(&[rec(FULL, 0, &alone)]);
-    assert_eq!((&full["static_id"], &full["source"]), (&json!("fn:7"), &json!("src/model.rs:40")));
+    assert_eq!((&full["static_id"], &full["source"]), (&json!("fn:7"), &json!("encoder.attn")));
 }
 
 #[test]
