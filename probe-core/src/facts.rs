@@ -6,8 +6,8 @@ use tmrun_formats::wire::{
     RecordHeader, Scalar, Shape, Stats, Tensor, flags,
 };
 use tmrun_formats::{
-    Category, DType, DeviceCode, EdgeKind, GradientState, Level, NameId, Planes, StorageId,
-    TensorId, Ticks,
+    Category, DType, DeviceCode, EdgeKind, GradientState, LaneId, Level, NameId, Planes, SpanId,
+    StorageId, TensorId, Ticks,
 };
 
 use crate::clock::Clock;
@@ -274,6 +274,20 @@ impl<C: Clock> Recorder<'_, C> {
     pub fn data_edge(&self, from: TensorId, to: TensorId) {
         let (from, to) = (from.0, to.0);
         self.edge(0, Edge { from, to, kind: EdgeKind::DATA, ..Edge::default() });
+    }
+
+    /// A call between two spans, each named by its lane and its id there, which took `duration`
+    /// ticks. (A span within another of its own lane needs none: its record names the parent.)
+    pub fn call_edge(&self, from: (LaneId, SpanId), to: (LaneId, SpanId), duration: u64) {
+        let edge = Edge {
+            from: from.1.0,
+            to: to.1.0,
+            duration,
+            from_lane: from.0,
+            to_lane: to.0,
+            kind: EdgeKind::CALL,
+        };
+        self.edge(0, edge);
     }
 
     fn edge(&self, bits: u16, edge: Edge) {

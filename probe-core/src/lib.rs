@@ -104,8 +104,8 @@ pub use thread::{GiveBack, ThreadLane};
 
 pub use tmrun_formats::wire::{Kind, Range, Stats};
 pub use tmrun_formats::{
-    Category, DType, DeviceCode, ExecutionStep, GradientState, Level, NameId, Phase, SpanKind,
-    StorageId, TensorId, Ticks,
+    Category, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId, Phase,
+    SpanId, SpanKind, StorageId, TensorId, Ticks,
 };
 
 /// The quick start of the README compiles.

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use tmrun_formats::wire::{Kind, Payload, RecordHeader};
-use tmrun_formats::{Level, NameId, Phase, Planes, Ticks};
+use tmrun_formats::{LaneId, Level, NameId, Phase, Planes, Ticks};
 
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
@@ -237,6 +237,11 @@ impl<'l, C> Recorder<'l, C> {
     #[inline(always)]
     pub(crate) const fn block(&self) -> &'l LaneBlock {
         self.block
+    }
+
+    /// The lane.
+    pub fn lane(&self) -> LaneId {
+        self.block.id()
     }
 
     /// The step that is open on the lane, 0 for none.

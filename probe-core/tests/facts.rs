@@ -9,7 +9,8 @@ use tmrun_formats::wire::{
     Alloc, DeviceMemory, Edge, Free, Gradient, Kind, Op, OpInput, Payload, Shape, Tensor, flags,
 };
 use tmrun_formats::{
-    Category, DType, DeviceCode, EdgeKind, GradientState, Level, NameId, StorageId, TensorId, Ticks,
+    Category, DType, DeviceCode, EdgeKind, GradientState, LaneId, Level, NameId, SpanId, StorageId,
+    TensorId, Ticks,
 };
 use tmrun_probe_core::{
     DeviceMemoryFact, MemoryFact, OpFact, Probe, Range, Recorder, Stats, TensorFact,
@@ -239,9 +240,11 @@ fn gradients_ranges_memory_and_edges_come_back_as_they_went() {
         recorder.alloc(NameId(7), &MemoryFact { shape: Some(&[]), ..fact });
         recorder.static_edge(NameId(8), NameId(9), 77);
         recorder.data_edge(TensorId(1 << 60), TensorId(3));
+        let here = recorder.lane();
+        recorder.call_edge((here, SpanId(1 << 40)), (LaneId(7), SpanId(5)), 33);
     });
     let kinds: Vec<u8> = records.iter().map(|record| record.kind).collect();
-    assert_eq!(kinds, [10, 10, 8, 11, 6, 12, 11, 6, 15, 15]);
+    assert_eq!(kinds, [10, 10, 8, 11, 6, 12, 11, 6, 15, 15, 15]);
     let gradient: Gradient = payload(&records[0]);
     assert_eq!((gradient.norm, gradient.root), (0.25, NameId(1)));
     assert_eq!((gradient.state, records[0].flags), (GradientState::PRESENT, flags::GRADIENT_NORM));
@@ -261,4 +264,7 @@ fn gradients_ranges_memory_and_edges_come_back_as_they_went() {
     assert_eq!(edges.map(|edge| edge.kind), [EdgeKind::STATIC, EdgeKind::DATA]);
     assert_eq!(records[8].flags, flags::EDGE_FROM_NAMED | flags::EDGE_TO_NAMED);
     assert_eq!((edges[1].from, edges[1].to, records[9].flags), (1 << 60, 3, 0));
+    let call = payload::<Edge>(&records[10]);
+    assert_eq!((call.from, call.to, call.duration), (1 << 40, 5, 33));
+    assert_eq!((call.from_lane, call.to_lane, call.kind), (LaneId(0), LaneId(7), EdgeKind::CALL));
 }
