@@ -1,28 +1,29 @@
 //! `tmrun audit`: what it prints where, and its exit codes.
 
-#[path = "../src/cli/audit.rs"]
-mod audit_cli;
-
-use audit_cli::{AuditArgs, run};
-use clap::Parser;
-use serde_json::Value;
 use std::path::Path;
+use std::process::{Command, Output, Stdio};
 
-#[derive(Parser)]
-struct Command {
-    #[command(flatten)]
-    audit: AuditArgs,
+use serde_json::Value;
+
+fn tmrun(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tmrun"));
+    command.arg("audit").args(arguments);
+    command
 }
 
 /// Exit code, standard output, standard error.
-fn tmrun_audit(arguments: &[&str], sample: &str) -> (u8, String, String) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/runtime").join(sample);
-    let path = path.to_str().expect("text");
-    let command = Command::parse_from(["audit", path].iter().chain(arguments));
-    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let outcome = run(&command.audit, &mut stdout, &mut stderr).expect("readable file");
+fn said(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (outcome.exit_code(), text(stdout), text(stderr))
+    (output.status.code().expect("it ends"), text(output.stdout), text(output.stderr))
+}
+
+fn sample_path(sample: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testdata/runtime").join(sample);
+    path.to_str().expect("text").to_owned()
+}
+
+fn tmrun_audit(arguments: &[&str], sample: &str) -> (i32, String, String) {
+    said(tmrun(arguments).arg(sample_path(sample)).output().expect("tmrun runs"))
 }
 
 #[test]
@@ -96,7 +97,32 @@ fn json_holds_the_neighbours_keys_at_the_top_and_ours_beside_them() {
 
 #[test]
 fn a_file_that_is_not_there_is_an_error_that_names_it() {
-    let command = Command::parse_from(["audit", "no/such/file.json"]);
-    let error = run(&command.audit, &mut Vec::new(), &mut Vec::new()).expect_err("absent");
-    assert!(error.to_string().contains("no/such/file.json"));
+    let (code, stdout, stderr) = said(tmrun(&["no/such/file.json"]).output().expect("tmrun runs"));
+    assert_eq!((code, stdout.as_str()), (1, ""));
+    assert!(stderr.contains("no/such/file.json"), "{stderr}");
+}
+
+#[test]
+fn an_empty_input_is_rejected_and_a_pipe_is_read_like_a_file() {
+    let piped = |input: Stdio| said(tmrun(&["-"]).stdin(input).output().expect("tmrun runs"));
+    let (code, stdout, stderr) = piped(Stdio::null());
+    assert_eq!((code, stdout.as_str()), (1, ""));
+    assert!(stderr.contains("rejected"), "{stderr}");
+    let sample = std::fs::File::open(sample_path("runtime3.json")).expect("the sample");
+    let (_, of_file, _) = tmrun_audit(&[], "runtime3.json");
+    assert_eq!(piped(sample.into()), (0, of_file, String::new()));
+}
+
+#[test]
+fn the_answer_goes_to_a_file_when_one_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().join("answer.json");
+    let place = place.to_str().expect("text");
+    let arguments = ["--json", "-o", place];
+    assert_eq!(tmrun_audit(&arguments, "runtime3.json"), (0, String::new(), String::new()));
+    let answer = std::fs::read(place).expect("the answer");
+    let answer: Value = serde_json::from_slice(&answer).expect("JSON");
+    assert_eq!(answer["accepted"], Value::Bool(true));
+    let (code, _, stderr) = tmrun_audit(&arguments, "runtime3.json");
+    assert!(code == 1 && stderr.contains("--force"), "{stderr}");
 }

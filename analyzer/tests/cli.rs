@@ -184,7 +184,7 @@ fn a_wrong_command_line_is_2() {
 #[test]
 fn every_help_has_examples_and_the_exit_codes() {
     let bench = Bench::new();
-    for command in ["info", "verify"] {
+    for command in ["info", "verify", "convert", "audit"] {
         let (code, out, _) = said(&bench.tmrun(&[command, "--help"]));
         assert_eq!(code, 0);
         assert!(out.matches(&format!("tmrun {command}")).count() >= 3, "{out}");
@@ -345,4 +345,46 @@ fn many_gaps_and_lanes_stay_a_short_page() {
     assert_eq!(code, 3);
     assert!(page.lines().count() < 70, "{page}");
     assert!(page.contains("more; --json lists all"), "{page}");
+}
+
+#[test]
+fn the_input_is_never_replaced_by_the_result_even_with_force() {
+    let bench = Bench::new();
+    let file = small();
+    for command in ["info", "verify", "convert"] {
+        let (code, _, stderr) = bench.over(&file, &[command, "-o", "run.tmrun", "--force"]);
+        assert_eq!(code, 1, "{command}");
+        assert!(stderr.contains("is the input itself"), "{stderr}");
+        fs::hard_link(bench.path("run.tmrun"), bench.path("link.tmrun")).expect("linked");
+        let (code, ..) = bench.over(&file, &[command, "-o", "link.tmrun", "--force"]);
+        assert_eq!(code, 1, "{command} over a link");
+        fs::remove_file(bench.path("link.tmrun")).expect("removed");
+        assert_eq!(fs::read(bench.path("run.tmrun")).expect("it is there"), file);
+    }
+}
+
+#[test]
+fn a_folder_is_no_place_for_a_result() {
+    let bench = Bench::new();
+    let (code, _, stderr) = bench.over(&small(), &["convert", "-o", "."]);
+    assert!(code == 1 && stderr.contains("is a folder"), "{stderr}");
+    let (code, _, stderr) = bench.over(&small(), &["convert", "-o", "nowhere/out.json"]);
+    assert!(code == 1 && stderr.contains("nowhere/out.json"), "{stderr}");
+    assert!(!stderr.contains(".tmrun-"), "{stderr}");
+}
+
+#[test]
+fn convert_has_an_answer_to_nothing_a_header_an_empty_run_and_one_record() {
+    let bench = Bench::new();
+    let header = &small()[..64];
+    let (code, out, stderr) = bench.over(&[], &["convert"]);
+    assert!(code == 1 && out.is_empty() && stderr.contains("run.tmrun"), "{stderr}");
+    let one = Builder::started().records(0, &[scalar(2_000, 0, 0.5)]).finish();
+    let empty = Builder::started().finish();
+    for (file, values) in [(header, 0), (&empty[..], 0), (&one[..], 1)] {
+        let (code, out, stderr) = bench.over(file, &["convert"]);
+        assert_eq!(code, 0, "{stderr}");
+        let document: Value = serde_json::from_str(&out).expect("JSON");
+        assert_eq!(document["values"].as_array().map(Vec::len), Some(values));
+    }
 }

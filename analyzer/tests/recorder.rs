@@ -9,6 +9,7 @@ probe!(static ROOMY: lanes = 4, slots = 1 << 12);
 probe!(static TIGHT: lanes = 4, slots = 32);
 probe!(static AGAIN: lanes = 4, slots = 64);
 probe!(static NESTED: lanes = 4, slots = 64);
+probe!(static ORDERS: lanes = 1, slots = 1 << 10);
 
 #[test]
 fn a_recorded_run_verifies_and_says_what_it_recorded() {
@@ -106,6 +107,15 @@ fn a_step_that_another_interrupts_goes_on_behind_it() {
 
     let file = std::fs::read(&path).expect("the file");
     let recording = Recording::open(&file, "run").expect("a header");
+    let steps = steps_of_scalars(&recording);
+    let (update, evaluation) = (Some((5, Phase::TRAIN)), Some((1, Phase::INFER)));
+    assert_eq!(steps, [update, evaluation, update, None]);
+    let lane = recording.lanes().get(LaneId(0)).expect("a lane");
+    assert_eq!((lane.steps.counts.train, lane.steps.counts.infer), (1, 1));
+}
+
+/// The step that each scalar belongs to, as a reader of the marks finds it.
+fn steps_of_scalars(recording: &Recording<'_>) -> Vec<Option<(u64, Phase)>> {
     let mut steps = Vec::new();
     for chunk in recording.record_chunks() {
         let mut state = chunk.step();
@@ -119,8 +129,32 @@ fn a_step_that_another_interrupts_goes_on_behind_it() {
             }
         }
     }
-    let (update, evaluation) = (Some((5, Phase::TRAIN)), Some((1, Phase::INFER)));
-    assert_eq!(steps, [update, evaluation, update, None]);
-    let lane = recording.lanes().get(LaneId(0)).expect("a lane");
-    assert_eq!((lane.steps.counts.train, lane.steps.counts.infer), (1, 1));
+    steps
+}
+
+#[test]
+fn steps_that_end_in_any_order_leave_the_innermost_open_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("run.tmrun");
+    let run = ProfileRun::training("example", 1, "cpu").level(Level::TIMING);
+    let recording = ORDERS.record(&path, run).expect("it starts");
+    let mut expected = Vec::new();
+    // Every order in which three steps can end, and two of the same number.
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for numbers in [[1, 2, 3], [7, 7, 8]] {
+            let mut open: Vec<_> = numbers.map(|number| Some(ORDERS.step(number))).into();
+            for ended in order {
+                open[ended] = None;
+                let innermost = (0..3).rev().find(|&at| open[at].is_some());
+                expected.push(innermost.map(|at| (numbers[at], Phase::default())));
+                scalar!(ORDERS, "loss", 0.5);
+                let here = ORDERS.at(Level::PULSE, |recorder| recorder.open_step());
+                assert_eq!(here, Some(innermost.map_or(0, |at| numbers[at])), "{order:?}");
+            }
+        }
+    }
+    recording.finish().expect("it ends");
+    let file = std::fs::read(&path).expect("the file");
+    let recording = Recording::open(&file, "run").expect("a header");
+    assert_eq!(steps_of_scalars(&recording), expected);
 }

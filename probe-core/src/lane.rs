@@ -37,10 +37,9 @@ pub struct LaneBlock {
     tail: Position,
 
     // Off the fast path, still the producer's.
-    step: Word,
     /// A step that ended while one begun after it was open.
-    step_ended: Word,
-    phase: Word,
+    steps_open: Word,
+    steps: [OpenStep; STEPS + 1],
     known_tail: Word,
     told: Told,
     /// Guards that the owner still holds, those of spans apart.
@@ -98,9 +97,8 @@ impl LaneBlock {
             id: Word::new(0),
             published: Position::new(0),
             tail: Position::new(0),
-            step: Word::new(0),
-            step_ended: Word::new(0),
-            phase: Word::new(0),
+            steps_open: Word::new(0),
+            steps: [const { words!(OpenStep { number, phase, ended }) }; STEPS + 1],
             known_tail: Word::new(0),
             told: Told::new(),
             guards: Word::new(0),
@@ -261,34 +259,39 @@ impl LaneBlock {
 
     /// The step that is open on the lane, 0 for none.
     pub(crate) fn step(&self) -> u64 {
-        self.step.get()
+        self.steps.get(self.steps_open.get() as usize).map_or(0, |step| step.number.get())
     }
 
-    /// A step begins; returns the one that was open before.
-    pub(crate) fn begin_step(&self, number: u64, phase: Phase) -> OuterStep {
-        if self.step_ended.get() == number {
-            self.step_ended.set(0);
-        }
-        let outer = OuterStep { number: self.step.get(), phase: Phase(self.phase.get() as u8) };
-        self.step.set(number);
-        self.phase.set(phase.0.into());
+    /// A step begins. Returns how deep it is among the steps that are open; 0 when there are too many
+    /// to keep, and then the lane stays in the one that it was in.
+    pub(crate) fn begin_step(&self, number: u64, phase: Phase) -> usize {
         add(&self.guards, 1);
-        outer
+        let depth = self.steps_open.get() as usize + 1;
+        let Some(open) = self.steps.get(depth) else { return 0 };
+        open.number.set(number);
+        open.phase.set(phase.0.into());
+        open.ended.set(0);
+        self.steps_open.set(depth as u64);
+        depth
     }
 
-    /// A step ends, and the lane is back in the outer one, unless that has ended already: a guard
-    /// that is assigned over begins the new step before it ends the old one. Returns whether the
-    /// outer one goes on.
-    pub(crate) fn end_step(&self, number: u64, outer: OuterStep) -> bool {
+    /// The step at this depth ends. Steps may end in any order: one that others were begun in ends
+    /// when it does, and the lane is in the innermost one that is still open. Returns it, when a
+    /// reader of the marks would not know.
+    pub(crate) fn end_step(&self, number: u64, depth: usize) -> Option<(u64, Phase)> {
         self.guards.set(self.guards.get().saturating_sub(1));
-        if self.step.get() != number {
-            self.step_ended.set(number);
-            return false;
+        let top = self.steps_open.get() as usize;
+        if let Some(ended) = self.steps.get(depth).filter(|_| depth > 0) {
+            ended.ended.set(1);
         }
-        let goes_on = outer.number != 0 && outer.number != self.step_ended.get();
-        self.step.set(if goes_on { outer.number } else { 0 });
-        self.phase.set(outer.phase.0.into());
-        goes_on
+        let mut open = top;
+        while open > 0 && self.steps.get(open).is_some_and(|step| step.ended.get() != 0) {
+            open -= 1;
+        }
+        self.steps_open.set(open as u64);
+        let step = self.steps.get(open).filter(|_| open > 0)?;
+        let goes_on = (step.number.get(), Phase(step.phase.get() as u8));
+        (open != top || depth == 0 || goes_on.0 == number).then_some(goes_on)
     }
 
     /// Spans that took an id so far.
@@ -297,11 +300,14 @@ impl LaneBlock {
     }
 }
 
-/// The step that was open when another began.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct OuterStep {
-    pub(crate) number: u64,
-    pub(crate) phase: Phase,
+/// Steps that may be open on a lane at once and be gone back to.
+const STEPS: usize = 7;
+
+/// An open step: entry 0 is none.
+struct OpenStep {
+    number: Word,
+    phase: Word,
+    ended: Word,
 }
 
 /// Where a span began.

@@ -4,7 +4,6 @@ use tmrun_formats::wire::{Step, flags};
 use tmrun_formats::{Level, NameId, Phase, Planes};
 
 use crate::clock::Clock;
-use crate::lane::OuterStep;
 use crate::record::Recorder;
 use crate::shared::Missed;
 
@@ -15,16 +14,15 @@ pub struct StepGuard<'l, C: Clock> {
     /// Where its marks are counted when there is no lane for them.
     missed: Option<&'l Missed>,
     step: Step,
-    /// The step that was open before.
-    outer: OuterStep,
+    /// How deep it is among the open steps of its lane.
+    depth: usize,
     flags: u16,
 }
 
 impl<'l, C: Clock> StepGuard<'l, C> {
     pub(crate) const fn inert() -> Self {
         let step = Step { number: 0, micro_batch: 0, phase: Phase(0) };
-        let outer = OuterStep { number: 0, phase: Phase(0) };
-        Self { recorder: None, missed: None, step, outer, flags: 0 }
+        Self { recorder: None, missed: None, step, depth: 0, flags: 0 }
     }
 
     /// A step without a lane: both its marks are lost.
@@ -39,8 +37,8 @@ impl<'l, C: Clock> StepGuard<'l, C> {
 
     fn begin(recorder: Recorder<'l, C>, step: Step, flags: u16) -> Self {
         mark(recorder, &step, flags);
-        let outer = recorder.block().begin_step(step.number, step.phase);
-        Self { recorder: Some(recorder), missed: None, step, outer, flags }
+        let depth = recorder.block().begin_step(step.number, step.phase);
+        Self { recorder: Some(recorder), missed: None, step, depth, flags }
     }
 
     /// The step's number.
@@ -71,12 +69,11 @@ impl<C: Clock> Drop for StepGuard<'_, C> {
     fn drop(&mut self) {
         if let Some(recorder) = self.recorder {
             mark(recorder, &self.step, self.flags | flags::STEP_END);
-            let goes_on = recorder.block().end_step(self.step.number, self.outer);
+            let goes_on = recorder.block().end_step(self.step.number, self.depth);
             // Around a micro-batch is its own step, which never stopped.
-            if goes_on && self.flags & flags::STEP_MICRO_BATCH == 0 {
-                let OuterStep { number, phase } = self.outer;
-                let outer = Step { number, micro_batch: 0, phase };
-                mark(recorder, &outer, flags::STEP_RESUMED);
+            let goes_on = goes_on.filter(|_| self.flags & flags::STEP_MICRO_BATCH == 0);
+            if let Some((number, phase)) = goes_on {
+                mark(recorder, &Step { number, micro_batch: 0, phase }, flags::STEP_RESUMED);
             }
         } else if let Some(missed) = self.missed {
             missed.count(1, Planes::HOST_TIME);

@@ -1,108 +1,80 @@
 //! `tmrun audit TRACE`: runtime JSON from anyone, held against its own rules and against itself.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::PathBuf;
 
 use tmrun::audit::{AuditReport, ExpectedIdentity, audit};
+use tmrun::input::Input;
 use tmrun_formats::json::Object;
 use tmrun_formats::runtime::{RuntimeDocument, read};
+
+use super::output::OutputArgs;
+use super::{Failure, Outcome, say};
 
 /// Check a candle-graph runtime trace: duplicates, contradictions, conflicts, identity
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
-Exit code: 0 the trace is accepted; 1 it is rejected (unreadable, a duplicate id, a gradient whose
-norm contradicts its state), or with --strict anything was found; 2 usage.
+Exit codes:
+  0  the trace is accepted
+  1  it is rejected (unreadable, a duplicate id, a gradient whose norm contradicts its state), or with
+     --strict anything was found
+  2  the command line is wrong
 
 Examples:
   tmrun audit run.runtime.jsonl
   tmrun audit --json --analysis-id \"$ID\" run.runtime.json | jq .gradient_conflicts
   producer | tmrun audit --strict -")]
-pub struct AuditArgs {
+pub(super) struct AuditArgs {
     /// The trace, document or JSONL; - reads standard input
     #[arg(value_name = "TRACE")]
-    pub trace: PathBuf,
+    trace: PathBuf,
     /// The analysis this trace should belong to
     #[arg(long, value_name = "ID")]
-    pub analysis_id: Option<String>,
+    analysis_id: Option<String>,
     /// The build this trace should belong to
     #[arg(long, value_name = "ID")]
-    pub build_id: Option<String>,
+    build_id: Option<String>,
     /// Exit with 1 on findings too
     #[arg(long)]
-    pub strict: bool,
+    strict: bool,
     /// Print one JSON document
     #[arg(long)]
-    pub json: bool,
+    json: bool,
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
-/// The answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuditOutcome {
-    /// The trace is valid and, with `--strict`, without findings.
-    Accepted,
-    /// It is not.
-    Rejected,
-}
-
-impl AuditOutcome {
-    /// 0 or 1.
-    #[must_use]
-    pub fn exit_code(self) -> u8 {
-        match self {
-            AuditOutcome::Accepted => 0,
-            AuditOutcome::Rejected => 1,
-        }
-    }
-}
-
-/// Audits one trace. The answer goes to `stdout`, why a trace was rejected also to `stderr`.
-///
-/// # Errors
-/// The trace could not be opened, or the answer not written. What is wrong with the trace itself is
-/// an answer.
-pub fn run(
-    args: &AuditArgs,
-    stdout: &mut dyn Write,
-    stderr: &mut dyn Write,
-) -> io::Result<AuditOutcome> {
-    let bytes = load(&args.trace)?;
-    let trace = match read(&bytes) {
+/// Audits one trace. The answer goes to the output, why a trace was rejected to standard error too.
+pub(super) fn run(args: &AuditArgs) -> Result<Outcome, Failure> {
+    args.output.check(&args.trace)?;
+    let input = Input::open(&args.trace)?;
+    let trace = match read(&input) {
         Ok(trace) => trace,
         Err(error) => {
             if args.json {
-                let mut out = rejection(&error.to_string());
-                out.push(b'\n');
-                stdout.write_all(&out)?;
+                write(args, &rejection(&error.to_string()))?;
             }
-            writeln!(stderr, "{}: rejected: {error}", args.trace.display())?;
-            return Ok(AuditOutcome::Rejected);
+            say(format_args!("{}: rejected: {error}", input.name()));
+            return Ok(Outcome::No);
         }
     };
     let expected =
         ExpectedIdentity { analysis_id: args.analysis_id.clone(), build_id: args.build_id.clone() };
     let report = audit(&trace, Some(&expected));
-    if args.json {
-        stdout.write_all(&as_json(&trace, &report)?)?;
-    } else {
-        write!(stdout, "{}", summary(&trace))?;
-        write!(stdout, "{report}")?;
-    }
+    let answer = match args.json {
+        true => as_json(&trace, &report)?,
+        false => format!("{}{report}", summary(&trace)).into_bytes(),
+    };
+    write(args, &answer)?;
     if args.strict && report.has_findings() {
-        writeln!(stderr, "{}: refused by --strict: it has findings", args.trace.display())?;
-        return Ok(AuditOutcome::Rejected);
+        say(format_args!("{}: refused by --strict: it has findings", input.name()));
+        return Ok(Outcome::No);
     }
-    Ok(AuditOutcome::Accepted)
+    Ok(Outcome::Done)
 }
 
-fn load(path: &Path) -> io::Result<Vec<u8>> {
-    if path.as_os_str() == "-" {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes)?;
-        return Ok(bytes);
-    }
-    fs::read(path)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+fn write(args: &AuditArgs, answer: &[u8]) -> Result<(), Failure> {
+    args.output.write(|out| Ok(out.write_all(answer)?))
 }
 
 fn rejection(error: &str) -> Vec<u8> {
@@ -111,6 +83,7 @@ fn rejection(error: &str) -> Vec<u8> {
     object.bool("accepted", false);
     object.string("error", error);
     object.end();
+    out.push(b'\n');
     out
 }
 

@@ -93,7 +93,7 @@ impl ConvertArgs {
 }
 
 pub(super) fn run(args: &ConvertArgs) -> Result<Outcome, Failure> {
-    args.output.check()?;
+    args.output.check(&args.file)?;
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let plan = Plan::of(&recording, args.options())?;
@@ -105,8 +105,7 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Outcome, Failure> {
         ));
     }
     let progress = Progress::new(plan.work(), "converting");
-    let written =
-        args.output.write::<Failure>(|out| Ok(plan.write(out, &|more| progress.add(more))?));
+    let written = args.output.write(|out| Ok(plan.write(out, &|more| progress.add(more))?));
     progress.finish();
     written?;
     open::say_if_not_finished(&recording);

@@ -98,12 +98,7 @@ impl Cli {
             Command::Info(args) => info::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Verify(args) => verify::run(args),
-            Command::Audit(args) => {
-                let mut stdout = io::stdout().lock();
-                let answer = audit::run(args, &mut stdout, &mut io::stderr().lock())?;
-                stdout.flush()?;
-                Ok(if answer.exit_code() == 0 { Outcome::Done } else { Outcome::No })
-            }
+            Command::Audit(args) => audit::run(args),
         }
     }
 }
@@ -122,7 +117,13 @@ pub(crate) fn exit_code(answer: Result<Outcome, Failure>) -> ExitCode {
     }
 }
 
-/// A line on standard error. When that is closed, nobody wants to know.
+/// A line on standard error, and one line only: what comes from a file cannot forge another, steer the
+/// terminal, or go on for ever. When standard error is closed, nobody wants to know.
 pub(crate) fn say(line: std::fmt::Arguments<'_>) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    const LONGEST: usize = 2000;
+    let mut text = String::new();
+    for c in line.to_string().chars().take(LONGEST) {
+        if c.is_control() { text.extend(c.escape_unicode()) } else { text.push(c) }
+    }
+    let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -2,8 +2,10 @@
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+
+use super::Failure;
 
 /// Where the result goes.
 #[derive(Debug, Clone, clap::Args)]
@@ -33,6 +35,21 @@ pub(crate) enum OutputError {
         /// Why.
         source: io::Error,
     },
+    /// A folder is there.
+    #[error("{}: is a folder; name a file in it", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// It is the input.
+    #[error(
+        "{}: is the input itself, which the result would replace; choose another name",
+        path.display()
+    )]
+    Input {
+        /// The file.
+        path: PathBuf,
+    },
     /// Standard output could not be written.
     #[error("standard output: cannot be written: {0}")]
     Stdout(io::Error),
@@ -44,20 +61,40 @@ impl OutputError {
             Self::Stdout(source) | Self::File { source, .. } => {
                 source.kind() == io::ErrorKind::BrokenPipe
             }
-            Self::Exists { .. } => false,
+            Self::Exists { .. } | Self::Folder { .. } | Self::Input { .. } => false,
         }
     }
 }
 
 impl OutputArgs {
-    /// Refuses at once what would be refused in the end: to replace a file without `--force`. What
-    /// is not a regular file (a pipe, `/dev/null`) is written to and never replaced.
-    pub(super) fn check(&self) -> Result<(), OutputError> {
-        let exists = fs::metadata(&self.output).is_ok_and(|metadata| metadata.is_file());
-        if exists && !self.force && !self.is_stdout() {
-            return Err(OutputError::Exists { path: self.output.clone() });
+    /// Refuses at once what would be refused in the end: to replace a file without `--force`, and to
+    /// replace the input at all. What is not a regular file (a pipe, `/dev/null`) is written to and
+    /// never replaced.
+    pub(super) fn check(&self, input: &Path) -> Result<(), OutputError> {
+        self.check_place()?;
+        let identity = |path: &Path| {
+            fs::metadata(path)
+                .ok()
+                .filter(fs::Metadata::is_file)
+                .map(|file| (file.dev(), file.ino()))
+        };
+        let same = identity(input).is_some_and(|input| identity(&self.output) == Some(input));
+        if same && !self.is_stdout() && input.as_os_str() != "-" {
+            return Err(OutputError::Input { path: self.output.clone() });
         }
         Ok(())
+    }
+
+    fn check_place(&self) -> Result<(), OutputError> {
+        let path = || self.output.clone();
+        match fs::metadata(&self.output) {
+            _ if self.is_stdout() => Ok(()),
+            Ok(found) if found.is_dir() => Err(OutputError::Folder { path: path() }),
+            Ok(found) if found.is_file() && !self.force => {
+                Err(OutputError::Exists { path: path() })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn is_stdout(&self) -> bool {
@@ -66,15 +103,18 @@ impl OutputArgs {
 
     /// Lets `write` write the result. A file is written beside its place, synchronised, and renamed
     /// into it: whatever happens, the place holds all of the result or what it held before.
-    pub(super) fn write<E: From<OutputError> + From<io::Error>>(
+    pub(super) fn write(
         &self,
-        write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
-    ) -> Result<(), E> {
-        self.check()?;
+        write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        self.check_place()?;
         if self.is_stdout() {
             let mut stdout = BufWriter::new(io::stdout().lock());
-            write(&mut stdout)?;
-            return Ok(stdout.flush().map_err(OutputError::Stdout)?);
+            let written = write(&mut stdout);
+            let written = written.and_then(|()| Ok(stdout.flush().map_err(OutputError::Stdout)?));
+            // Whoever read it has seen enough. That changes nothing about the answer.
+            return written
+                .or_else(|failure| failure.is_broken_pipe().then_some(()).ok_or(failure));
         }
         let path = &self.output;
         let failed = |source| OutputError::File { path: path.clone(), source };
@@ -89,7 +129,8 @@ impl OutputArgs {
             .prefix(".tmrun-")
             .permissions(Permissions::from_mode(0o666))
             .tempfile_in(folder)
-            .map_err(failed)?;
+            // Of the names in it, only the one that was asked for says something.
+            .map_err(|error| failed(error.kind().into()))?;
         let mut file = BufWriter::new(beside);
         write(&mut file)?;
         let beside = file.into_inner().map_err(|error| failed(error.into_error()))?;
@@ -129,7 +170,7 @@ mod tests {
         OutputArgs { output: path, force }
     }
 
-    fn write(output: &OutputArgs, text: &str) -> Result<(), super::super::Failure> {
+    fn write(output: &OutputArgs, text: &str) -> Result<(), Failure> {
         output.write(|out| Ok(out.write_all(text.as_bytes())?))
     }
 
@@ -149,7 +190,7 @@ mod tests {
     fn a_failed_write_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("out");
-        let failed = to(path, false).write::<super::super::Failure>(|out| {
+        let failed = to(path, false).write(|out| {
             out.write_all(b"half")?;
             Err(io::Error::other("no more").into())
         });

@@ -39,7 +39,7 @@ pub(crate) struct VerifyArgs {
 }
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
-    args.output.check()?;
+    args.output.check(&args.file)?;
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let findings = recording.verify();
@@ -48,7 +48,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
         true => as_json(&recording, &findings, &loss),
         false => as_text(&recording, &findings).into_bytes(),
     };
-    args.output.write::<Failure>(|out| Ok(out.write_all(&answer)?))?;
+    args.output.write(|out| Ok(out.write_all(&answer)?))?;
     if !findings.is_empty() {
         return Ok(Outcome::No);
     }

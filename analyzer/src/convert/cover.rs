@@ -3,9 +3,11 @@
 //! Of a whole recording all do. A selected step (or phase) covers a stretch of time on each lane that
 //! saw it: from the step mark before its first record to the mark behind its last, because up to
 //! there its own marks may be among what was lost. A gap that touches the stretch of its lane
-//! counts; one of a lane that did not see the step counts where it touches any lane's stretch.
+//! counts; one of a lane that did not see the step counts where it touches the time from the first
+//! stretch of any lane to the last. Where nothing was selected, every gap counts: it may be why.
 
 use std::collections::BTreeMap;
+use std::sync::OnceLock;
 
 use tmrun_formats::{GapReason, LaneId, Planes, Ticks};
 
@@ -57,11 +59,13 @@ struct LaneCover {
 pub(super) struct Cover {
     all: bool,
     lanes: BTreeMap<LaneId, LaneCover>,
+    /// From the first stretch of any lane to the last, computed when it is first asked for.
+    hull: OnceLock<Option<(Ticks, Ticks)>>,
 }
 
 impl Cover {
     pub(super) const fn of(selection: &Selection) -> Self {
-        Self { all: selection.is_all(), lanes: BTreeMap::new() }
+        Self { all: selection.is_all(), lanes: BTreeMap::new(), hull: OnceLock::new() }
     }
 
     /// Takes in the next chunk of a lane.
@@ -87,14 +91,18 @@ impl Cover {
         if self.all || is_everywhere(gap) {
             return true;
         }
-        let stretch = |lane: &LaneCover| lane.stretch;
-        let overlaps = |(from, to): (Ticks, Option<Ticks>)| {
-            gap.first <= to.unwrap_or(Ticks(u64::MAX)) && gap.last >= from
-        };
-        match gap.lane.and_then(|lane| self.lanes.get(&lane)).and_then(stretch) {
-            Some(own) => overlaps(own),
-            None => self.lanes.values().filter_map(stretch).any(overlaps),
-        }
+        let own = gap.lane.and_then(|lane| self.lanes.get(&lane)).and_then(|lane| lane.stretch);
+        let stretch = own.map(|(from, to)| (from, to.unwrap_or(Ticks(u64::MAX)))).or(self.hull());
+        // Nothing at all was selected: then what is missing may be all of it.
+        stretch.is_none_or(|(from, to)| gap.first <= to && gap.last >= from)
+    }
+
+    fn hull(&self) -> Option<(Ticks, Ticks)> {
+        *self.hull.get_or_init(|| {
+            let stretches = self.lanes.values().filter_map(|lane| lane.stretch);
+            let closed = stretches.map(|(from, to)| (from, to.unwrap_or(Ticks(u64::MAX))));
+            closed.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+        })
     }
 }
 
@@ -165,6 +173,12 @@ mod tests {
                 assert_eq!(cover.touches(&gap(Some(7), range.0, range.1)), expected, "other lane");
             }
         }
+    }
+
+    #[test]
+    fn where_nothing_is_left_of_the_selection_every_gap_counts() {
+        assert!(cover(&[]).touches(&gap(Some(0), 0, 1)));
+        assert!(cover(&[&[(false, 50)]]).touches(&gap(None, 900, 901)));
     }
 
     #[test]

@@ -1,10 +1,16 @@
 //! `cargo demo`: see the library beside it.
 
-use std::error::Error;
+use std::process::ExitCode;
 
 use clap::Parser;
 use tmrun_demo::Args;
 
-fn main() -> Result<(), Box<dyn Error>> {
-    tmrun_demo::run(&Args::parse(), &mut std::io::stdout().lock())
+fn main() -> ExitCode {
+    match tmrun_demo::run(&Args::parse(), &mut std::io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("demo: {error}");
+            ExitCode::FAILURE
+        }
+    }
 }

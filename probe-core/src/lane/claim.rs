@@ -98,8 +98,7 @@ impl LaneBlock {
         self.mask.set((slots.len() as u64).wrapping_sub(1));
         self.depth.set(0);
         self.irregular.set(0);
-        self.step.set(0);
-        self.step_ended.set(0);
+        self.steps_open.set(0);
         self.settle();
         self.claims.push(self.head.get(), name, thread);
         true

@@ -38,7 +38,7 @@ pub(crate) struct InfoArgs {
 }
 
 pub(super) fn run(args: &InfoArgs) -> Result<Outcome, Failure> {
-    args.output.check()?;
+    args.output.check(&args.file)?;
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let loss = Loss::of(&recording);
@@ -47,7 +47,7 @@ pub(super) fn run(args: &InfoArgs) -> Result<Outcome, Failure> {
         true => json::document(&recording, &facts, &loss),
         false => text::page(&recording, &facts, &loss).into_bytes(),
     };
-    args.output.write::<Failure>(|out| Ok(out.write_all(&answer)?))?;
+    args.output.write(|out| Ok(out.write_all(&answer)?))?;
     open::say_if_not_finished(&recording);
     Ok(loss.outcome(input.name()))
 }
