@@ -7,7 +7,9 @@ mod close;
 mod describe;
 mod out;
 
-use tmrun_formats::wire::{FileHeader, Frame, GROUP_MAX, Gap, Place, Record, RecorderCostV1};
+use tmrun_formats::wire::{
+    FileHeader, Frame, GROUP_MAX, Gap, INDEX_EVERY, Place, Record, RecorderCostV1,
+};
 use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
 
 use crate::clock::Clock;
@@ -39,6 +41,8 @@ pub struct Polled {
     pub records: u64,
     /// The greatest part of a ring that was waiting, in 1/256.
     pub fullest: u8,
+    /// Records that were waiting, those that it took among them.
+    pub waiting: u64,
 }
 
 /// What a recording came to.
@@ -72,6 +76,8 @@ pub struct Drain<'p, C: Clock, S: Sink> {
     hold: Hold<'p, C>,
     out: Out<S>,
     known: Known,
+    /// How many chunks the file had when the names were last written again.
+    named_at: u64,
     missed: Missed,
     sink_failed: u64,
     cost: RecorderCostV1,
@@ -157,7 +163,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let missed = Missed { records, groups, planes, first: now, last: now, looked: now };
         let cost = RecorderCostV1::default();
         let (out, known) = (Out::new(sink), Known::default());
-        let mut drain = Self { probe, hold, out, known, missed, sink_failed: 0, cost };
+        let mut drain = Self { probe, hold, out, known, named_at: 0, missed, sink_failed: 0, cost };
         drain.out.header(header)?;
         drain.write_frames(frames)?;
         shared.arm(level.min(Level::MAX), C::ticks);
@@ -189,6 +195,12 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let (probe, mut polled, mut result) = (self.probe, Polled::default(), Ok(()));
         self.store_level_changes();
         self.look_for_missed();
+        // About once for each index, so that a file without an end is not unnamed by one bad chunk.
+        let chunks = self.out.file().trailer().chunks;
+        if chunks.saturating_sub(self.named_at) >= INDEX_EVERY as u64 {
+            self.named_at = chunks;
+            result = self.write_new_names().and_then(|()| self.write_names_again());
+        }
         for (id, block) in probe.all_lanes() {
             // Lanes may come and go between two chunks of theirs: their owners are asked for now.
             result = result.and(self.write_claims(id, block));
@@ -200,6 +212,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             let slots = probe.ring(id).len() as u64;
             let part = u8::try_from(waiting * 255 / slots.max(1)).unwrap_or(u8::MAX);
             polled.fullest = polled.fullest.max(part);
+            polled.waiting += waiting;
             block.saw_waiting(waiting);
             let least = if flush == Flush::All { 1 } else { chunk_records(slots) };
             if waiting >= least {

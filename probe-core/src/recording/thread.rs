@@ -18,15 +18,16 @@ use crate::clock::{Clock, host_ns};
 use crate::drain::{Drain, Flush, Hold, Summary};
 use crate::probe::ProbeRef;
 
-/// The shortest and the longest pause between two looks at the lanes. While a ring fills fast the
-/// pause is short; a head line is never polled in a loop, which would cost the producers more than
-/// the pause does.
-const PAUSES: [Duration; 2] = [Duration::from_micros(50), Duration::from_millis(1)];
+/// The pause between two looks at the lanes while records come: short enough that a ring of the
+/// default size cannot fill meanwhile, and long enough that the head lines, which the producers store
+/// to, are not fetched all the time.
+const PAUSE: Duration = Duration::from_micros(50);
+/// The pause once nothing has come for [`QUIET`]: a waiting process need not be woken so often.
+const QUIET_PAUSE: Duration = Duration::from_millis(1);
+const QUIET: Duration = Duration::from_millis(200);
 /// The oldest record that is not in the file.
 const FLUSH_EVERY: Duration = Duration::from_millis(100);
 const CALIBRATE_EVERY: Duration = Duration::from_secs(1);
-/// A ring this full (in 1/256) is filling fast.
-const FAST: u8 = 16;
 
 type FileDrain<C> = Drain<'static, C, FileSink>;
 
@@ -188,9 +189,8 @@ struct Worker<C: Clock> {
 
 impl<C: Clock> Worker<C> {
     fn run(mut self) -> Result<Summary, RecordError> {
-        let (mut flushed, mut calibrated) = (Instant::now(), Instant::now());
-        let [shortest, longest] = PAUSES;
-        let mut pause = shortest;
+        let start = Instant::now();
+        let (mut flushed, mut calibrated, mut came) = (start, start, start);
         loop {
             let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
             if let Some(end) = end {
@@ -206,8 +206,11 @@ impl<C: Clock> Worker<C> {
                 calibrated = Instant::now();
                 self.calibrate();
             }
-            pause = if polled.fullest >= FAST { shortest } else { (pause * 2).min(longest) };
-            std::thread::park_timeout(pause);
+            if polled.waiting > 0 {
+                came = Instant::now();
+            }
+            let quiet = came.elapsed() >= QUIET;
+            std::thread::park_timeout(if quiet { QUIET_PAUSE } else { PAUSE });
         }
     }
 
