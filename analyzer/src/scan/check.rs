@@ -6,6 +6,7 @@ use tmrun_formats::{DecodeError, GapClass, Level, Planes, Ticks};
 use super::counts::Counts;
 use super::gaps::{Gap, GapList};
 use super::steps::StepEffect;
+use super::walk::ChunkState;
 
 /// More Gap records in one chunk than this are added up by reason and lane.
 const GAPS_A_CHUNK: usize = 64;
@@ -23,9 +24,18 @@ pub(super) struct Checked {
     pub(super) odd_level: Option<DecodeError>,
 }
 
+/// Checks a chunk as far as its header allows.
+pub(super) fn check_one(chunk: &Chunk<'_>, state: ChunkState, counts: &mut Counts) -> Checked {
+    match state {
+        ChunkState::Intact => check(chunk, counts),
+        // Not read by this version, or not to be used: only its bytes are checked.
+        _ => Checked::only(chunk.check().err()),
+    }
+}
+
 /// Holds a chunk against its CRC and, when it has records, each record against its place. Its
 /// records are added to `counts` only when all of it holds.
-pub(super) fn check(chunk: &Chunk<'_>, counts: &mut Counts) -> Checked {
+fn check(chunk: &Chunk<'_>, counts: &mut Counts) -> Checked {
     let mut checked = Checked::only(None);
     checked.error = checked.look(chunk, counts).err();
     checked
