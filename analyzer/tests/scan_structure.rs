@@ -200,7 +200,10 @@ fn the_answer_does_not_depend_on_how_many_cores_there_are() {
     let file = builder.chunk_of(place, &[span(1, 2, 1, 1)]).finish();
     let answer = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads");
-        pool.install(|| format!("{:#?}", Recording::open(&file, "test").expect("a header")))
+        pool.install(|| {
+            let recording = Recording::open(&file, "test").expect("a header");
+            format!("{recording:#?} {:#?}", recording.chunks().collect::<Vec<_>>())
+        })
     };
     let single = answer(1);
     assert!(single.contains("Displaced"));
