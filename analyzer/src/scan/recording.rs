@@ -124,7 +124,7 @@ fn check_all(bytes: &[u8], chunks: &[ChunkInfo], progress: &(dyn Fn(u64) + Sync)
             progress(info.header.payload_len.into());
             info.chunk(bytes).map_or_else(
                 || Checked::only(None),
-                |chunk| check_one(&chunk, info.state, &mut counts),
+                |chunk| check_one(&chunk, info.state, Some(&mut counts)),
             )
         });
         (checked.collect(), counts)
