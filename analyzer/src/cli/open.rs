@@ -19,7 +19,7 @@ pub(super) fn say_if_not_finished(recording: &Recording<'_>) {
         let name = recording.name();
         say(format_args!(
             "{name}: not finished: it has no trailer yet; all of its {} chunks are whole",
-            recording.chunks().len()
+            recording.chunk_counts().all
         ));
     }
 }

@@ -64,7 +64,7 @@ fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
     }
     let whole = format!(
         "{} and {}",
-        plural(recording.chunks().len() as u64, "chunk"),
+        plural(recording.chunk_counts().all, "chunk"),
         plural(recording.counts().total(), "record")
     );
     let _ = match findings.len() as u64 {
@@ -73,7 +73,7 @@ fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
             out,
             "{name}: damaged: {}; {} of records still hold and can be used",
             plural(n, "finding"),
-            plural(recording.record_chunks().count() as u64, "chunk")
+            plural(recording.chunk_counts().records, "chunk")
         ),
     };
     out
@@ -87,7 +87,7 @@ fn as_json(recording: &Recording<'_>, findings: &[Finding], loss: &Loss) -> Vec<
     object.bool("intact", findings.is_empty());
     object.string("status", recording.status().name());
     object.u64("bytes", recording.bytes().len() as u64);
-    object.u64("chunks", recording.chunks().len() as u64);
+    object.u64("chunks", recording.chunk_counts().all);
     object.u64("records", recording.counts().total());
     object.u64("lost_records", loss.records);
     object.u64("lost_gaps", loss.gaps);

@@ -1,13 +1,14 @@
-//! Chunks on all cores, results in file order, in bounded memory.
+//! Blocks on all cores, results in file order, in bounded memory.
 
 use rayon::iter::{
     IndexedParallelIterator, IntoParallelRefIterator, IntoParallelRefMutIterator, ParallelIterator,
 };
 
-use crate::scan::RecordChunk;
+use crate::scan::Block;
 
-/// Enough chunks a core that one slow chunk does not leave the others idle.
-const CHUNKS_A_CORE: usize = 4;
+/// Enough blocks a core that one slow block does not leave the others idle, and so few that their
+/// results fit in memory whatever the number of cores.
+const BLOCKS_A_CORE: usize = 2;
 
 /// Where results live: two sets of slots, used again and again, so that whatever a slot holds on to
 /// is allocated once.
@@ -24,27 +25,27 @@ impl<S> Default for Slots<S> {
 }
 
 impl<S: Send + Default> Slots<S> {
-    /// Runs `work` for every chunk on all cores and `take` for each result here, in order, while
+    /// Runs `work` for every block on all cores and `take` for each result here, in order, while
     /// the next batch is already being worked on.
     pub(super) fn in_order<'r, E>(
         &mut self,
-        chunks: &mut dyn Iterator<Item = RecordChunk<'r>>,
-        work: impl Fn(&RecordChunk<'r>, &mut S) + Sync,
-        mut take: impl FnMut(&RecordChunk<'r>, &mut S) -> Result<(), E>,
+        blocks: &mut dyn Iterator<Item = &'r Block>,
+        work: impl Fn(&'r Block, &mut S) + Sync,
+        mut take: impl FnMut(&'r Block, &mut S) -> Result<(), E>,
     ) -> Result<(), E> {
-        let size = rayon::current_num_threads().saturating_mul(CHUNKS_A_CORE).max(1);
+        let size = rayon::current_num_threads().saturating_mul(BLOCKS_A_CORE).max(1);
         let mut ready = Vec::new();
-        let mut next: Vec<RecordChunk<'r>> = chunks.take(size).collect();
+        let mut next: Vec<&'r Block> = blocks.take(size).collect();
         run(&next, &mut self.next, &work);
         while !next.is_empty() {
             core::mem::swap(&mut ready, &mut next);
             core::mem::swap(&mut self.ready, &mut self.next);
             next.clear();
-            next.extend(chunks.take(size));
+            next.extend(blocks.take(size));
             rayon::in_place_scope(|scope| {
                 let (next, slots, work) = (&next, &mut self.next, &work);
                 scope.spawn(move |_| run(next, slots, work));
-                ready.iter().zip(&mut self.ready).try_for_each(|(chunk, slot)| take(chunk, slot))
+                ready.iter().zip(&mut self.ready).try_for_each(|(block, slot)| take(block, slot))
             })?;
         }
         Ok(())
@@ -52,13 +53,13 @@ impl<S: Send + Default> Slots<S> {
 }
 
 fn run<'r, S: Send + Default>(
-    chunks: &[RecordChunk<'r>],
+    blocks: &[&'r Block],
     slots: &mut Vec<S>,
-    work: &(impl Fn(&RecordChunk<'r>, &mut S) + Sync),
+    work: &(impl Fn(&'r Block, &mut S) + Sync),
 ) {
-    if slots.len() < chunks.len() {
-        slots.resize_with(chunks.len(), S::default);
+    if slots.len() < blocks.len() {
+        slots.resize_with(blocks.len(), S::default);
     }
-    let pairs = chunks.par_iter().zip(slots.par_iter_mut());
-    pairs.with_max_len(1).for_each(|(chunk, slot)| work(chunk, slot));
+    let pairs = blocks.par_iter().zip(slots.par_iter_mut());
+    pairs.with_max_len(1).for_each(|(block, slot)| work(block, slot));
 }

@@ -1,5 +1,6 @@
 //! The first pass: what there is to convert, and what of it has no place in the output.
 
+use tmrun_formats::LaneId;
 use tmrun_formats::runtime::Section;
 
 use super::batch::Slots;
@@ -9,7 +10,7 @@ use super::fact::{self, Fact, Sections};
 use super::phase::{PhaseSet, Selection};
 use super::source::Source;
 use super::tally::{Absent, Note, Tally};
-use crate::scan::{RecordChunk, Recording, StepState};
+use crate::scan::{Block, RecordChunk, Recording, StepState};
 
 /// What a recording has for a selection.
 #[derive(Debug, Clone)]
@@ -17,8 +18,8 @@ pub(super) struct Census {
     pub(super) tally: Tally,
     /// Observations by collection.
     pub(super) observations: [u64; Section::ALL.len()],
-    /// The collections that each chunk of records has anything for, in file order.
-    pub(super) chunks: Vec<Sections>,
+    /// The collections that each block has anything for, in file order.
+    pub(super) blocks: Vec<Sections>,
     pub(super) cover: Cover,
     /// The phases of the selected step, or of all, whichever phase is selected.
     pub(super) phases: PhaseSet,
@@ -37,30 +38,34 @@ impl Census {
         let mut census = Self {
             tally: Tally::default(),
             observations: [0; Section::ALL.len()],
-            chunks: Vec::new(),
+            blocks: Vec::with_capacity(recording.blocks().len()),
             cover: Cover::of(selection),
             phases: PhaseSet::default(),
             steps: None,
             has_step: false,
         };
-        let count = |chunk: &RecordChunk<'r>, found: &mut Found| {
-            *found = Found::default();
-            found.look(chunk, source, selection);
+        let count = |block: &'r Block, found: &mut Found| {
+            found.reset();
+            for chunk in recording.records_in(block) {
+                found.look(&chunk, source, selection);
+            }
         };
-        let mut chunks = recording.record_chunks();
+        let mut blocks = recording.blocks().iter();
         let merged: Result<(), core::convert::Infallible> =
-            Slots::default().in_order(&mut chunks, count, |chunk, found| {
-                census.merge(chunk, found);
+            Slots::default().in_order(&mut blocks, count, |_, found| {
+                census.merge(found);
                 Ok(())
             });
         let Ok(()) = merged;
         census
     }
 
-    fn merge(&mut self, chunk: &RecordChunk<'_>, found: &Found) {
+    fn merge(&mut self, found: &Found) {
         self.tally.merge(&found.tally);
-        self.chunks.push(found.sections);
-        self.cover.chunk(chunk.lane(), &found.cover);
+        self.blocks.push(found.sections);
+        for (lane, cover) in &found.covers {
+            self.cover.chunk(*lane, cover);
+        }
         self.phases.merge(found.phases);
         self.has_step |= found.has_step;
         for (sum, n) in self.observations.iter_mut().zip(found.observations) {
@@ -73,22 +78,30 @@ impl Census {
     }
 }
 
-/// What one chunk has.
+/// What one block has.
 #[derive(Debug, Default)]
 struct Found {
     tally: Tally,
     observations: [u64; Section::ALL.len()],
     sections: Sections,
-    cover: ChunkCover,
+    /// By chunk, in file order; none where everything is selected.
+    covers: Vec<(LaneId, ChunkCover)>,
     phases: PhaseSet,
     steps: Option<(u64, u64)>,
     has_step: bool,
 }
 
 impl Found {
+    fn reset(&mut self) {
+        let mut covers = core::mem::take(&mut self.covers);
+        covers.clear();
+        *self = Self { covers, ..Self::default() };
+    }
+
     fn look<'r>(&mut self, chunk: &RecordChunk<'r>, source: &Source<'r>, selection: &Selection) {
         let all_phases = Selection { phase: None, ..*selection };
         let mut cursor = Cursor::over_all(chunk);
+        let mut cover = ChunkCover::default();
         while let Some(placed) = cursor.next() {
             let selected = placed.is_in(selection);
             if let Some(mark) = &placed.mark {
@@ -102,7 +115,7 @@ impl Found {
                 self.has_step |= selected;
             }
             let head = placed.group.first().map(|head| head.header().ticks);
-            self.cover.next(selected, head.filter(|_| placed.mark.is_some()));
+            cover.next(selected, head.filter(|_| placed.mark.is_some()));
             if !selected {
                 continue;
             }
@@ -113,6 +126,9 @@ impl Found {
                 found.count(&fact, state, source, tally);
             });
             self.tally = tally;
+        }
+        if !selection.is_all() {
+            self.covers.push((chunk.lane(), cover));
         }
     }
 

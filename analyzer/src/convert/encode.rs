@@ -1,4 +1,4 @@
-//! A chunk's observations as JSON, in pieces of bounded size.
+//! A block's observations as JSON, in pieces of bounded size.
 
 use tmrun_formats::runtime::Refusal;
 use tmrun_formats::runtime::encode::{Record, element, line};
@@ -10,18 +10,23 @@ use super::phase::Selection;
 use super::source::Source;
 use super::tally::Tally;
 use super::text::Text;
-use crate::scan::RecordChunk;
+use crate::scan::BlockRecords;
 
-/// A piece ends with the record that brings it to this size. Most chunks make one piece; those that
-/// make several (very large ones, or ones full of very long names) are gone on with when the piece
-/// has been written.
-const PIECE: usize = 2 << 20;
+/// A piece ends with the record that brings it to this size. Most blocks make one piece; those that
+/// make several (very large chunks, or very long names) are gone on with when the piece has been
+/// written.
+const PIECE: usize = 1 << 20;
 
-/// Where a chunk is encoded, used again for the next chunk.
+/// Room for the record that ends a piece, so that the buffer hardly ever grows. Pages of it that
+/// nothing was written to take no memory.
+const ROOM: usize = PIECE + (16 << 10);
+
+/// Where a block is encoded, used again for the next block.
 #[derive(Debug, Default)]
 pub(super) struct Encoder<'r> {
     /// The piece: JSONL lines, or elements joined by commas.
     pub(super) out: Vec<u8>,
+    chunks: Option<BlockRecords<'r>>,
     cursor: Option<Cursor<'r>>,
     scratch: Scratch<'r>,
     refused: Option<Refusal>,
@@ -44,16 +49,19 @@ pub(super) struct Order<'s, 'r> {
 }
 
 impl<'r> Encoder<'r> {
-    /// Makes the first piece of a chunk.
-    pub(super) fn begin(&mut self, chunk: &RecordChunk<'r>, order: Order<'_, 'r>) {
-        self.cursor = Some(Cursor::over(chunk, order.wanted));
+    /// Makes the first piece of a block.
+    pub(super) fn begin(&mut self, chunks: BlockRecords<'r>, order: Order<'_, 'r>) {
+        self.chunks = Some(chunks);
+        self.cursor = None;
         self.refused = None;
+        self.out.clear();
+        self.out.reserve(ROOM);
         self.go_on(order);
     }
 
-    /// Whether the chunk goes on behind the piece.
+    /// Whether the block goes on behind the piece.
     pub(super) const fn has_more(&self) -> bool {
-        self.cursor.is_some()
+        self.chunks.is_some()
     }
 
     /// What the rules of the format have against an observation. It is not in the piece.
@@ -64,7 +72,23 @@ impl<'r> Encoder<'r> {
     /// Makes the next piece.
     pub(super) fn go_on(&mut self, order: Order<'_, 'r>) {
         self.out.clear();
-        let Some(cursor) = &mut self.cursor else { return };
+        while let Some(chunks) = &mut self.chunks {
+            if self.cursor.is_none() {
+                self.cursor = chunks.next().map(|chunk| Cursor::over(&chunk, order.wanted));
+            }
+            if self.cursor.is_none() {
+                self.chunks = None;
+            } else if self.chunk(order) {
+                return;
+            } else {
+                self.cursor = None;
+            }
+        }
+    }
+
+    /// Goes on with a chunk; whether the piece is full.
+    fn chunk(&mut self, order: Order<'_, 'r>) -> bool {
+        let Some(cursor) = &mut self.cursor else { return false };
         let Order { source, selection, wanted, form } = order;
         let mut put = Put { out: &mut self.out, form, refused: &mut self.refused };
         let Scratch { dims, texts, tally } = &mut self.scratch;
@@ -86,10 +110,10 @@ impl<'r> Encoder<'r> {
                 }
             });
             if put.out.len() >= PIECE {
-                return;
+                return true;
             }
         }
-        self.cursor = None;
+        false
     }
 }
 

@@ -38,9 +38,9 @@
 //! it covers. Records of the recorder's own lane belong to no step, and to the run's phase.
 //!
 //! A first pass over the mapped file takes the census ([`Plan::of`]); then each collection is a pass
-//! of its own over the chunks that have anything for it. Chunks are encoded on all cores, a batch at
-//! a time, and written in file order: memory is a few buffers and some words a chunk. The output
-//! does not depend on the number of cores.
+//! of its own over the blocks of chunks that have anything for it. Blocks are encoded on all cores,
+//! a batch at a time, and written in file order: memory is a few buffers a core, and a byte for a
+//! block of some hundred chunks. The output does not depend on the number of cores.
 //!
 //! ```no_run
 //! use tmrun::convert::{Options, Plan};

@@ -12,7 +12,7 @@ use super::error::ConvertError;
 use super::fact::Sections;
 use super::options::Form;
 use super::plan::Plan;
-use crate::scan::RecordChunk;
+use crate::scan::Block;
 
 impl<'r> Plan<'r> {
     /// Writes the trace. `progress` is told of bytes of the recording as they have been encoded, on
@@ -35,8 +35,7 @@ impl<'r> Plan<'r> {
     /// Bytes of the recording that have to be gone through.
     pub fn work(&self) -> u64 {
         let of = |wanted| {
-            let bytes = self.chunks(wanted).map(|chunk| chunk.info().header.payload_len.into());
-            bytes.fold(0, u64::saturating_add)
+            self.blocks(wanted).fold(0_u64, |sum, block| sum.saturating_add(block.bytes()))
         };
         match self.form() {
             Form::Lines => of(Sections::ALL),
@@ -99,7 +98,7 @@ impl<'r> Plan<'r> {
         out.extend_from_slice(CLOSED);
     }
 
-    /// Encodes the chunks that have any of these, and hands out what they make, in file order.
+    /// Encodes the blocks that have any of these, and hands out what they make, in file order.
     fn pieces(
         &self,
         slots: &mut Slots<Encoder<'r>>,
@@ -107,14 +106,14 @@ impl<'r> Plan<'r> {
         progress: &(dyn Fn(u64) + Sync),
         mut piece: impl FnMut(&[u8]) -> Result<(), ConvertError>,
     ) -> Result<(), ConvertError> {
-        let Self { source, selection, .. } = self;
+        let Self { recording, source, selection, .. } = self;
         let order = Order { source, selection, wanted, form: self.form() };
-        let encode = |chunk: &RecordChunk<'r>, encoder: &mut Encoder<'r>| {
-            encoder.begin(chunk, order);
-            progress(chunk.info().header.payload_len.into());
+        let encode = |block: &'r Block, encoder: &mut Encoder<'r>| {
+            encoder.begin(recording.records_in(block), order);
+            progress(block.bytes());
         };
-        let mut chunks = self.chunks(wanted);
-        slots.in_order(&mut chunks, encode, |_, encoder| {
+        let mut blocks = self.blocks(wanted);
+        slots.in_order(&mut blocks, encode, |_, encoder| {
             loop {
                 if let Some(refusal) = encoder.refused() {
                     return Err(refusal.into());
@@ -130,11 +129,11 @@ impl<'r> Plan<'r> {
         })
     }
 
-    fn chunks(&self, wanted: Sections) -> impl Iterator<Item = RecordChunk<'r>> {
-        let sections = self.census.chunks.iter();
-        let of_interest = move |(chunk, sections): (RecordChunk<'r>, &Sections)| {
-            sections.meets(wanted).then_some(chunk)
+    fn blocks(&self, wanted: Sections) -> impl Iterator<Item = &'r Block> {
+        let sections = self.census.blocks.iter();
+        let of_interest = move |(block, sections): (&'r Block, &Sections)| {
+            sections.meets(wanted).then_some(block)
         };
-        self.recording.record_chunks().zip(sections).filter_map(of_interest)
+        self.recording.blocks().iter().zip(sections).filter_map(of_interest)
     }
 }

@@ -1,6 +1,7 @@
 //! Files as memory. The crate's one `unsafe` block is here.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
 
 use super::{Bytes, InputError};
@@ -12,9 +13,12 @@ pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
     if !fs::metadata(path).map_err(error)?.is_file() {
         return Err(InputError::NotAFile { path: path.to_owned() });
     }
-    let file = File::open(path).map_err(error)?;
-    let metadata = file.metadata().map_err(error)?;
-    if metadata.len() == 0 {
+    map(&File::open(path).map_err(error)?).map_err(error)
+}
+
+/// Maps an open regular file from its start.
+pub(super) fn map(file: &File) -> io::Result<Bytes> {
+    if file.metadata()?.len() == 0 {
         return Ok(Bytes::Held(Vec::new()));
     }
     // SAFETY: The map is private to this value and read-only, and lives as long as its slices do.
@@ -23,6 +27,6 @@ pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
     // value read from it is checked where it is used, so that even bytes that do change give a wrong
     // answer or an error and no undefined index. A file that is cut short while it is mapped makes
     // the kernel end this process with SIGBUS: no memory is misread, and `Input::open` says so.
-    let map = unsafe { memmap2::Mmap::map(&file) }.map_err(error)?;
+    let map = unsafe { memmap2::Mmap::map(file) }?;
     Ok(Bytes::Mapped(map))
 }

@@ -50,6 +50,10 @@ pub enum InputError {
 impl Input {
     /// Maps the file, or reads all of standard input when the path is `-`.
     ///
+    /// Standard input goes into a temporary file without a name, which is mapped too, so that a long
+    /// recording is no burden on memory. Only where no temporary file can be made (a read-only
+    /// system) is it held in memory.
+    ///
     /// A mapped file must not be cut short while it is read: the kernel then kills this process
     /// (SIGBUS). A file that only grows is fine, and is read up to the length it had here.
     ///
@@ -58,9 +62,8 @@ impl Input {
     /// When it cannot be opened, is no regular file, or cannot be mapped or read.
     pub fn open(path: &Path) -> Result<Self, InputError> {
         if path.as_os_str() == "-" {
-            let mut held = Vec::new();
-            io::stdin().lock().read_to_end(&mut held).map_err(InputError::Stdin)?;
-            return Ok(Self { name: "standard input".to_owned(), bytes: Bytes::Held(held) });
+            let bytes = spool(&mut io::stdin().lock()).map_err(InputError::Stdin)?;
+            return Ok(Self { name: "standard input".to_owned(), bytes });
         }
         Ok(Self { name: path.display().to_string(), bytes: mapped::open(path)? })
     }
@@ -69,6 +72,17 @@ impl Input {
     pub fn name(&self) -> &str {
         &self.name
     }
+}
+
+/// Reads to the end.
+fn spool(from: &mut dyn Read) -> io::Result<Bytes> {
+    if let Ok(mut file) = tempfile::tempfile() {
+        io::copy(from, &mut file)?;
+        return mapped::map(&file);
+    }
+    let mut held = Vec::new();
+    from.read_to_end(&mut held)?;
+    Ok(Bytes::Held(held))
 }
 
 impl Deref for Input {

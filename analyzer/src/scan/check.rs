@@ -6,6 +6,7 @@ use tmrun_formats::{DecodeError, GapClass, Level, Planes, Ticks};
 use super::counts::Counts;
 use super::gaps::{Gap, GapList};
 use super::steps::StepEffect;
+use super::walk::ChunkState;
 
 /// More Gap records in one chunk than this are added up by reason and lane.
 const GAPS_A_CHUNK: usize = 64;
@@ -23,9 +24,22 @@ pub(super) struct Checked {
     pub(super) odd_level: Option<DecodeError>,
 }
 
+/// Checks a chunk as far as its state allows. The records of one that holds are added to `counts`.
+pub(super) fn check_one(
+    chunk: &Chunk<'_>,
+    state: ChunkState,
+    counts: Option<&mut Counts>,
+) -> Checked {
+    match state {
+        ChunkState::Intact => check(chunk, counts),
+        // Not read by this version, or not to be used: only its bytes are checked.
+        _ => Checked::only(chunk.check().err()),
+    }
+}
+
 /// Holds a chunk against its CRC and, when it has records, each record against its place. Its
 /// records are added to `counts` only when all of it holds.
-pub(super) fn check(chunk: &Chunk<'_>, counts: &mut Counts) -> Checked {
+fn check(chunk: &Chunk<'_>, counts: Option<&mut Counts>) -> Checked {
     let mut checked = Checked::only(None);
     checked.error = checked.look(chunk, counts).err();
     checked
@@ -44,7 +58,7 @@ impl Checked {
         }
     }
 
-    fn look(&mut self, chunk: &Chunk<'_>, counts: &mut Counts) -> Result<(), DecodeError> {
+    fn look(&mut self, chunk: &Chunk<'_>, counts: Option<&mut Counts>) -> Result<(), DecodeError> {
         chunk.check()?;
         if chunk.header.kind != ChunkKind::RECORDS {
             return Ok(());
@@ -56,6 +70,7 @@ impl Checked {
         };
         let (mut least, mut greatest) = (Ticks(u64::MAX), Ticks(0));
         let mut by_code = [0_u32; 256];
+        let mut unknown = false;
         for record in chunk.records() {
             let header = record.header();
             place.check(&header)?;
@@ -68,7 +83,8 @@ impl Checked {
             match Kind::from_code(header.kind) {
                 Some(Kind::Step | Kind::Level | Kind::Gap) => self.note(record, chunk),
                 Some(Kind::Span) => self.spans = self.spans.saturating_add(1),
-                _ => {}
+                Some(_) => {}
+                None => unknown = true,
             }
             if header.level > Level::MAX && self.odd_level.is_none() {
                 let (expected, found) = (Level::MAX.0.into(), header.level.0.into());
@@ -76,10 +92,10 @@ impl Checked {
             }
             place.advance();
         }
-        let mut block = Counts::default();
-        block.add(&by_code);
-        check_range(chunk, (least, greatest), block.unknown() > 0)?;
-        counts.merge(&block);
+        check_range(chunk, (least, greatest), unknown)?;
+        if let Some(counts) = counts {
+            counts.add(&by_code);
+        }
         Ok(())
     }
 

@@ -18,6 +18,10 @@ pub(super) struct Damages {
     holes: Vec<Hole>,
     counted: Vec<Gap>,
     suspects: Vec<Suspect>,
+    /// How many suspects, by offset, have the records behind them.
+    placed: usize,
+    /// The greatest tick of the last chunk of records so far.
+    greatest: Option<Ticks>,
 }
 
 /// Damaged bytes of which nobody knows what they held.
@@ -30,6 +34,25 @@ struct Suspect {
     planes: Planes,
     /// Its kind is known not to be records, so no hole in a lane's sequence is its doing.
     apart: bool,
+    /// The greatest tick of the chunk of records before it in the file, and the least of the one
+    /// behind it.
+    before: Option<Ticks>,
+    behind: Option<Ticks>,
+}
+
+impl Suspect {
+    fn at(offset: u64, reason: GapReason) -> Self {
+        Self {
+            offset,
+            reason,
+            lane: None,
+            range: None,
+            planes: every_plane(),
+            apart: false,
+            before: None,
+            behind: None,
+        }
+    }
 }
 
 impl Damages {
@@ -44,40 +67,54 @@ impl Damages {
 
     /// Bytes that are no chunk.
     pub(super) fn uncounted(&mut self, offset: u64, reason: GapReason) {
-        let planes = every_plane();
-        let (lane, range) = (None, None);
-        self.suspects.push(Suspect { offset, reason, lane, range, planes, apart: false });
+        self.suspects.push(Suspect::at(offset, reason));
     }
 
     /// A chunk of records at a position that its lane has gone past.
     pub(super) fn displaced(&mut self, header: &ChunkHeader, offset: u64) {
         let range = (header.least.min(header.greatest), header.greatest.max(header.least));
         self.suspects.push(Suspect {
-            offset,
-            reason: GapReason::CORRUPT,
             lane: Some(header.lane),
             range: Some(range),
-            planes: every_plane(),
-            apart: false,
+            ..Suspect::at(offset, GapReason::CORRUPT)
         });
     }
 
     /// A chunk, or a frame in one, that holds no records and cannot be used.
     pub(super) fn without_records(&mut self, offset: u64, planes: Planes) {
-        let (reason, lane, range) = (GapReason::CORRUPT, None, None);
-        self.suspects.push(Suspect { offset, reason, lane, range, planes, apart: true });
+        let suspect = Suspect::at(offset, GapReason::CORRUPT);
+        self.suspects.push(Suspect { planes, apart: true, ..suspect });
+    }
+
+    /// The next chunks of the file, all suspects up to their end being known: the time of a suspect
+    /// is between the records before it in the file and those behind it.
+    pub(super) fn place(&mut self, chunks: &[ChunkInfo]) {
+        let waiting = self.suspects.get_mut(self.placed..).unwrap_or_default();
+        waiting.sort_by_key(|suspect| suspect.offset);
+        for chunk in chunks.iter().filter(|chunk| chunk.has_records()) {
+            self.place_before(chunk.offset, Some(chunk.header.least));
+            self.greatest = Some(chunk.header.greatest);
+        }
+    }
+
+    fn place_before(&mut self, offset: u64, least: Option<Ticks>) {
+        let waiting = self.suspects.get_mut(self.placed..).unwrap_or_default();
+        for suspect in waiting.iter_mut().take_while(|suspect| suspect.offset < offset) {
+            (suspect.before, suspect.behind) = (self.greatest, least);
+            self.placed = self.placed.saturating_add(1);
+        }
     }
 
     /// The gaps. `span` is the time that the file covers. A hole without any damaged bytes is a
     /// finding: the writer left it.
     pub(super) fn finish(
         mut self,
-        chunks: &[ChunkInfo],
         span: (Ticks, Ticks),
         gaps: &mut GapList,
         findings: &mut Vec<Finding>,
     ) {
-        self.suspects.sort_by_key(|suspect| suspect.offset);
+        self.place(&[]);
+        self.place_before(u64::MAX, None);
         let near = |s: &&Suspect| !s.apart;
         let offsets: Vec<u64> = self.suspects.iter().filter(near).map(|s| s.offset).collect();
         for hole in &self.holes {
@@ -91,9 +128,11 @@ impl Damages {
         }
         self.counted.iter().for_each(|&gap| gaps.push(gap));
         let explained = union(self.holes.iter().map(|hole| hole.bytes).collect());
-        for (suspect, range) in self.suspects.iter().zip(neighbours(&self.suspects, chunks, span)) {
+        for suspect in &self.suspects {
             if suspect.apart || !covered(&explained, suspect.offset) {
-                let range = suspect.range.unwrap_or(range);
+                let between = (suspect.before.unwrap_or(span.0), suspect.behind.unwrap_or(span.1));
+                let between = (between.0.min(between.1), between.0.max(between.1));
+                let range = suspect.range.unwrap_or(between);
                 let gap = Gap::lost(suspect.reason, suspect.lane, range, 0);
                 gaps.push(Gap { planes: suspect.planes, ..gap });
             }
@@ -128,32 +167,6 @@ fn union(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 fn covered(intervals: &[(u64, u64)], offset: u64) -> bool {
     let behind = intervals.partition_point(|&(first, _)| first < offset);
     behind.checked_sub(1).and_then(|at| intervals.get(at)).is_some_and(|&(_, last)| offset < last)
-}
-
-/// For each suspect the time between the records before it in the file and those behind it.
-fn neighbours(
-    suspects: &[Suspect],
-    chunks: &[ChunkInfo],
-    span: (Ticks, Ticks),
-) -> Vec<(Ticks, Ticks)> {
-    let mut ranges = vec![span; suspects.len()];
-    let mut records = chunks.iter().filter(|chunk| chunk.has_records()).peekable();
-    let mut greatest = span.0;
-    for (suspect, range) in suspects.iter().zip(&mut ranges) {
-        while let Some(chunk) = records.next_if(|chunk| chunk.offset < suspect.offset) {
-            greatest = chunk.header.greatest;
-        }
-        range.0 = greatest;
-    }
-    let mut records = chunks.iter().rev().filter(|chunk| chunk.has_records()).peekable();
-    let mut least = span.1;
-    for (suspect, range) in suspects.iter().zip(&mut ranges).rev() {
-        while let Some(chunk) = records.next_if(|chunk| chunk.offset > suspect.offset) {
-            least = chunk.header.least;
-        }
-        *range = (range.0.min(least), range.0.max(least));
-    }
-    ranges
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! The index and the trailer, held against the walk.
 
 use tmrun_formats::DecodeError;
-use tmrun_formats::wire::{ChunkHeader, ChunkKind, INDEX_EVERY, IndexEntry, IndexHead};
+use tmrun_formats::wire::{
+    Chunk, ChunkHeader, ChunkKind, Chunks, INDEX_EVERY, IndexEntry, IndexHead, Walked,
+};
 
 use super::error::Finding;
 use super::recording::Recording;
-use super::walk::{ChunkInfo, ChunkState};
 
 impl Recording<'_> {
     /// Everything in the file that breaks the format: the [findings](Self::findings), and also
@@ -21,18 +22,21 @@ impl Recording<'_> {
     }
 
     fn check_indexes(&self, findings: &mut Vec<Finding>) {
-        let (mut previous, mut begin) = (0, 0);
-        for (at, info) in self.chunks().iter().enumerate() {
-            if info.header.kind != ChunkKind::INDEX || info.state != ChunkState::Intact {
+        let file = self.bytes();
+        let (mut previous, mut listed) = (0, Chunks::new(file));
+        for chunk in headers(Chunks::new(file)) {
+            let header = chunk.header;
+            let is_index = header.kind == ChunkKind::INDEX && header.is_known();
+            if !is_index || chunk.check().is_err() {
                 continue;
             }
-            let listed = self.chunks().get(begin..at).unwrap_or_default();
             // Behind damage what the index lists may be among what is damaged.
-            let whole = self.whole_before(info.offset);
-            if let Err(error) = check_index(self.bytes(), info, previous, listed, whole) {
-                findings.push(Finding::in_chunk(error, info.header.lane, info.header.number));
+            let whole = self.whole_before(chunk.offset);
+            let since = headers(listed).take_while(|listed| listed.offset < chunk.offset);
+            if let Err(error) = check_index(&chunk, previous, since, whole) {
+                findings.push(Finding::in_chunk(error, header.lane, header.number));
             }
-            (previous, begin) = (info.offset, at);
+            (previous, listed) = (chunk.offset, Chunks::from(file, chunk.offset));
         }
     }
 
@@ -43,17 +47,11 @@ impl Recording<'_> {
 
     fn check_trailer(&self, findings: &mut Vec<Finding>) {
         let Some(trailer) = self.trailer().filter(|_| self.findings().is_empty()) else { return };
-        let is_index = |info: &&ChunkInfo| info.header.kind == ChunkKind::INDEX;
-        let last_index = self.chunks().iter().rfind(is_index).map_or(0, |info| info.offset);
-        let records = |info: &ChunkInfo| match info.header.kind {
-            ChunkKind::RECORDS => u64::from(info.header.records),
-            _ => 0,
-        };
-        let total = self.chunks().iter().fold(0_u64, |sum, c| sum.saturating_add(records(c)));
+        let chunks = self.chunk_counts();
         let claims = [
-            ("chunks that the trailer counts", 8, self.chunks().len() as u64, trailer.chunks),
-            ("records that the trailer counts", 16, total, trailer.records),
-            ("offset of the last index in the trailer", 24, last_index, trailer.last_index),
+            ("chunks that the trailer counts", 8, chunks.all, trailer.chunks),
+            ("records that the trailer counts", 16, chunks.records_said, trailer.records),
+            ("offset of the last index in the trailer", 24, chunks.last_index, trailer.last_index),
         ];
         for (what, at, expected, found) in claims {
             if expected != found {
@@ -65,19 +63,25 @@ impl Recording<'_> {
     }
 }
 
+/// The chunks of a walk. They are read from the file again: none is kept.
+fn headers(walk: Chunks<'_>) -> impl Iterator<Item = Chunk<'_>> {
+    walk.filter_map(|walked| match walked {
+        Walked::Chunk(chunk) => Some(chunk),
+        _ => None,
+    })
+}
+
 /// Holds one index against the chunks that it lists: all since the index before it, that one
 /// included. When not all of the file before it is whole, entries that have no chunk are the
 /// damaged ones.
-fn check_index(
-    file: &[u8],
-    index: &ChunkInfo,
+fn check_index<'a>(
+    index: &Chunk<'_>,
     previous: u64,
-    listed: &[ChunkInfo],
+    listed: impl Iterator<Item = Chunk<'a>>,
     whole: bool,
 ) -> Result<(), DecodeError> {
-    let Some(chunk) = index.chunk(file) else { return Ok(()) };
-    let base = chunk.payload_offset();
-    let (head, entries) = IndexHead::decode(chunk.payload, base)?;
+    let base = index.payload_offset();
+    let (head, entries) = IndexHead::decode(index.payload, base)?;
     let differs = |what, at: u64, expected, found| {
         let offset = base.saturating_add(at);
         Err(DecodeError::Malformed { what, offset, expected, found })
@@ -88,9 +92,8 @@ fn check_index(
     }
     // The index before this one may be damaged: then not all that was found since is listed here.
     let first = entries.clone().next().filter(|_| !whole).map_or(0, |entry| entry.offset);
-    let listed = listed.get(listed.partition_point(|info| info.offset < first)..);
-    let walked = listed.unwrap_or_default().iter();
-    let mut walked = walked.map(|info| (info.offset, &info.header)).peekable();
+    let listed = listed.skip_while(|chunk| chunk.offset < first);
+    let mut walked = listed.map(|chunk| (chunk.offset, chunk.header)).peekable();
     let place = |i: u64| i.saturating_add(1).saturating_mul(IndexEntry::SIZE as u64);
     let mut closed: Vec<IndexEntry> = Vec::new();
     for (i, entry) in (0_u64..).zip(entries.clone()) {
@@ -98,7 +101,7 @@ fn check_index(
             if offset != entry.offset {
                 return differs("offset of an index entry", place(i), offset, entry.offset);
             }
-            check_entry(&entry, header, base.saturating_add(place(i)))?;
+            check_entry(&entry, &header, base.saturating_add(place(i)))?;
         } else if whole {
             return differs("an index entry without a chunk", place(i), 0, entry.offset);
         }

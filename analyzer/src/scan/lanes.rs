@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::wire::{ChunkHeader, LaneV1, TotalsV1};
+use tmrun_formats::wire::{LaneV1, TotalsV1};
 use tmrun_formats::{LaneId, Ticks};
 
 use super::steps::{LaneSteps, StepState};
+use super::track::Track;
 
 /// One lane of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,43 +113,16 @@ impl<'a> Lanes<'a> {
         self.lanes.entry(id).or_insert_with(Lane::new)
     }
 
-    /// The file takes the lane up at this position, unless it has done so already.
-    pub(super) fn begin_at(&mut self, id: LaneId, position: u64) {
-        self.lanes.entry(id).or_insert_with(|| Lane { next: position, ..Lane::new() });
-    }
-
-    /// Takes in the header of a chunk of records at `offset`.
-    pub(super) fn follow(&mut self, header: &ChunkHeader, offset: u64) -> Follows {
-        let lane = self.entry(header.lane);
-        let first = header.first_sequence;
-        if lane.last_offset == 0 {
-            // Its first chunk. Claims that came and went too fast to be named may lie before the
-            // first that is.
-            lane.next = lane.next.min(first);
+    /// How far the lanes came by the end of the file, by headers alone and in chunks that hold.
+    pub(super) fn ended(&mut self, walked: &Track, settled: &Track) {
+        for (id, at) in walked.lanes() {
+            let lane = self.entry(id);
+            lane.next = at.next;
+            (lane.greatest, lane.last_offset) = (at.greatest, at.last_offset);
         }
-        let (expected, after) = (lane.next, lane.greatest);
-        let missing = first.checked_sub(expected);
-        let next = first.checked_add(header.records.into());
-        let (Some(missing), Some(next)) = (missing, next) else {
-            return Follows::Not { expected };
-        };
-        let bytes = (lane.last_offset, offset);
-        lane.next = next;
-        lane.last_offset = offset;
-        if header.records > 0 {
-            lane.greatest = lane.greatest.max(Some(header.greatest));
+        for (id, at) in settled.lanes() {
+            self.entry(id).state = at.state;
         }
-        if missing == 0 {
-            return Follows::Directly;
-        }
-        Follows::Behind(Hole {
-            lane: header.lane,
-            position: expected,
-            records: missing,
-            after,
-            before: Some(header.least),
-            bytes,
-        })
     }
 
     /// The holes at the ends of the lanes: positions that the totals count and no chunk holds.

@@ -1,74 +1,83 @@
-//! The third pass: everything that depends on the order of the chunks.
+//! Everything that depends on the order of the chunks.
 
-use tmrun_formats::wire::{Chunk, ChunkKind, FileHeader, LaneV1, TotalsV1, Trailer};
+use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, FileHeader, LaneV1, TotalsV1};
 use tmrun_formats::{DecodeError, GapReason, Planes, Ticks};
 
+use super::blocks::Blocks;
 use super::check::Checked;
 use super::clock::Calibrations;
-use super::counts::Counts;
-use super::damage::Damages;
+use super::counts::{ChunkCounts, Counts};
 use super::error::Finding;
 use super::gaps::GapList;
 use super::lanes::Lanes;
 use super::levels::Levels;
 use super::meta::{LaneFrames, Meta};
 use super::recording::Recording;
+use super::track::Track;
 use super::walk::{ChunkInfo, ChunkState, Walk, counted};
 
 /// More gaps than this are added up by reason and lane.
 const GAPS: usize = 1 << 16;
 
-/// The third pass: in file order.
+/// What is in a file, put together in file order.
 pub(super) struct Merge<'a> {
-    chunks: Vec<ChunkInfo>,
+    walk: Walk<'a>,
+    track: Track,
+    blocks: Blocks,
+    chunks: ChunkCounts,
     pub(super) counts: Counts,
     lanes: Lanes<'a>,
     levels: Levels,
     meta: Meta<'a>,
     recorded: GapList,
-    damages: Damages,
-    findings: Vec<Finding>,
     odd_levels: Vec<Finding>,
-    trailer: Option<Trailer>,
-    torn: bool,
     span: Option<(Ticks, Ticks)>,
 }
 
 impl<'a> Merge<'a> {
     pub(super) fn of(walk: Walk<'a>) -> Self {
         Self {
-            chunks: walk.chunks,
+            walk,
+            track: Track::default(),
+            blocks: Blocks::default(),
+            chunks: ChunkCounts::default(),
             counts: Counts::default(),
-            lanes: walk.lanes,
+            lanes: Lanes::default(),
             levels: Levels::default(),
             meta: Meta::default(),
             recorded: GapList::new(GAPS),
-            damages: walk.damages,
-            findings: walk.findings,
             odd_levels: Vec::new(),
-            trailer: walk.trailer,
-            torn: walk.torn,
             span: None,
         }
     }
 
-    pub(super) fn chunk(&mut self, bytes: &'a [u8], at: usize, checked: Checked) {
-        let Some(info) = self.chunks.get_mut(at) else { return };
+    /// The next chunks, by their headers.
+    pub(super) fn walk(&mut self, chunks: &mut Vec<ChunkInfo>) {
+        self.walk.window(chunks);
+    }
+
+    /// Those chunks, all of them settled.
+    pub(super) fn place(&mut self, chunks: &[ChunkInfo]) {
+        self.walk.damages.place(chunks);
+    }
+
+    pub(super) fn chunk(&mut self, bytes: &'a [u8], info: &mut ChunkInfo, checked: Checked) {
+        let Some(chunk) = info.chunk(bytes) else { return };
+        let walked = info.state;
+        self.blocks.before(info.offset, &mut self.track);
+        (*info, _) = self.track.chunk(&chunk);
+        self.track.settle(info, &checked);
+        self.blocks.add(info);
+        self.chunks.add(info);
         let header = info.header;
         if let Some(error) = checked.error {
-            self.findings.push(Finding::in_chunk(error, header.lane, header.number));
-            if info.state != ChunkState::Intact {
-                return;
-            }
-            info.state = ChunkState::Damaged;
+            self.walk.findings.push(Finding::in_chunk(error, header.lane, header.number));
+            let damages = &mut self.walk.damages;
             match header.kind {
-                ChunkKind::RECORDS => {
-                    self.damages.counted(counted(GapReason::CORRUPT, &header));
-                    let lane = self.lanes.entry(header.lane);
-                    lane.state = lane.state.doubted();
-                }
-                ChunkKind::META => self.damages.without_records(info.offset, Planes::RECORDER),
-                _ => self.damages.without_records(info.offset, Planes::NONE),
+                _ if walked != ChunkState::Intact => {}
+                ChunkKind::RECORDS => damages.counted(counted(GapReason::CORRUPT, &header)),
+                ChunkKind::META => damages.without_records(info.offset, Planes::RECORDER),
+                _ => damages.without_records(info.offset, Planes::NONE),
             }
             return;
         }
@@ -76,24 +85,14 @@ impl<'a> Merge<'a> {
             return;
         }
         match header.kind {
-            ChunkKind::RECORDS => self.records(at, checked),
-            ChunkKind::META => {
-                let chunk = info.chunk(bytes);
-                chunk.iter().for_each(|chunk| self.frames(chunk));
-            }
+            ChunkKind::RECORDS => self.records(&header, checked),
+            ChunkKind::META => self.frames(&chunk),
             _ => {}
         }
     }
 
-    fn records(&mut self, at: usize, checked: Checked) {
-        let Some(info) = self.chunks.get_mut(at) else { return };
-        let header = info.header;
+    fn records(&mut self, header: &ChunkHeader, checked: Checked) {
         let lane = self.lanes.entry(header.lane);
-        if info.behind_hole {
-            lane.state = lane.state.doubted();
-        }
-        info.step = lane.state;
-        lane.state = checked.steps.apply(lane.state);
         lane.steps.extend(&checked.steps);
         lane.records = lane.records.saturating_add(header.records.into());
         lane.chunks = lane.chunks.saturating_add(1);
@@ -109,7 +108,7 @@ impl<'a> Merge<'a> {
     }
 
     fn frames(&mut self, chunk: &Chunk<'a>) {
-        let (damages, findings) = (&mut self.damages, &mut self.findings);
+        let Walk { damages, findings, .. } = &mut self.walk;
         let mut wrong = false;
         self.meta.read(chunk, &mut self.lanes, |error| {
             findings.push(Finding::in_chunk(error, chunk.header.lane, chunk.header.number));
@@ -127,6 +126,7 @@ impl<'a> Merge<'a> {
         header: FileHeader,
     ) -> Recording<'a> {
         self.levels.finish();
+        self.lanes.ended(self.walk.track(), &self.track);
         let ends = self.meta.terminal.map(|terminal| terminal.ticks);
         let least = self.span.map(|span| span.0).or(ends).unwrap_or_default();
         let greatest = self.span.map(|span| span.1).max(ends).unwrap_or_default();
@@ -136,13 +136,15 @@ impl<'a> Merge<'a> {
         let mut gaps = self.recorded;
         self.levels.not_requested(greatest, &mut gaps);
         let span = (least, greatest);
-        self.damages.finish(&self.chunks, span, &mut gaps, &mut self.findings);
+        let Walk { damages, mut findings, trailer, torn, .. } = self.walk;
+        damages.finish(span, &mut gaps, &mut findings);
         let (gaps, merged_gaps) = gaps.finish(&calibrations.clock());
-        self.findings.sort_by_key(|finding| finding.error.offset());
+        findings.sort_by_key(|finding| finding.error.offset());
         Recording {
             bytes,
             name: name.to_owned(),
             header,
+            blocks: self.blocks.finish(&mut self.track),
             chunks: self.chunks,
             counts: self.counts,
             lanes: self.lanes,
@@ -151,10 +153,10 @@ impl<'a> Merge<'a> {
             calibrations,
             gaps,
             merged_gaps,
-            findings: self.findings,
+            findings,
             odd_levels: self.odd_levels,
-            trailer: self.trailer,
-            torn: self.torn,
+            trailer,
+            torn,
             span: self.span,
         }
     }
@@ -162,7 +164,7 @@ impl<'a> Merge<'a> {
     /// Holds the totals of the lanes against the positions that the chunks reached.
     fn totals(&mut self) {
         let holes: Vec<_> = self.lanes.holes_at_the_end().collect();
-        holes.into_iter().for_each(|hole| self.damages.hole(hole));
+        holes.into_iter().for_each(|hole| self.walk.damages.hole(hole));
         for (id, lane) in self.lanes.iter() {
             let Some(totals) = lane.totals else { continue };
             if totals.records < lane.next && lane.totals_offset > lane.last_offset {
@@ -172,7 +174,7 @@ impl<'a> Merge<'a> {
                     expected: lane.next,
                     found: totals.records,
                 };
-                self.findings.push(Finding { error, lane: Some(id), chunk: None });
+                self.walk.findings.push(Finding { error, lane: Some(id), chunk: None });
             }
         }
     }

@@ -1,8 +1,10 @@
 //! From bytes to chunks, lanes, metadata and gaps.
 //!
-//! [`Recording::open`] walks the chunk headers of a `.tmrun`, checks all chunks in parallel, and
-//! puts together in file order what is in it and what is missing. It keeps a few words a chunk and
-//! the name table, nothing a record, and no length or id of the file sizes or indexes anything.
+//! [`Recording::open`] walks the chunk headers of a `.tmrun`, checks the chunks in parallel, some
+//! thousand at a time, and puts together in file order what is in it and what is missing. It keeps
+//! the name table, a few words for every [`Block`] of some hundred chunks, nothing a chunk and
+//! nothing a record: who reads records walks the chunks of a block again. No length or id of the
+//! file sizes or indexes anything.
 //!
 //! What is used of a file is its **intact** chunks: the header and payload pass their CRCs, every
 //! record has the sequence number of its place, groups are whole, and the ticks are those that the
@@ -40,6 +42,7 @@
     allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::expect_used)
 )]
 
+mod blocks;
 mod check;
 mod clock;
 mod counts;
@@ -55,10 +58,12 @@ mod names;
 mod recording;
 mod records;
 mod steps;
+mod track;
 mod walk;
 
+pub use blocks::Block;
 pub use clock::{Calibrations, Clock};
-pub use counts::Counts;
+pub use counts::{ChunkCounts, Counts};
 pub use error::{Finding, OpenError};
 pub use gaps::Gap;
 pub use lanes::{Lane, Lanes};
@@ -66,6 +71,6 @@ pub use levels::Levels;
 pub use meta::Meta;
 pub use names::Names;
 pub use recording::{Recording, Status};
-pub use records::RecordChunk;
+pub use records::{BlockRecords, RecordChunk};
 pub use steps::{LaneSteps, StepCounts, StepMark, StepState};
 pub use walk::{ChunkInfo, ChunkState};

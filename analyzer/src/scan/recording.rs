@@ -5,9 +5,10 @@ use rayon::slice::ParallelSlice;
 use tmrun_formats::wire::{FileHeader, Trailer};
 use tmrun_formats::{GapClass, Ticks};
 
-use super::check::{Checked, check};
+use super::blocks::Block;
+use super::check::{Checked, check_one};
 use super::clock::{Calibrations, Clock};
-use super::counts::Counts;
+use super::counts::{ChunkCounts, Counts};
 use super::error::{Finding, OpenError};
 use super::gaps::Gap;
 use super::lanes::Lanes;
@@ -15,10 +16,10 @@ use super::levels::Levels;
 use super::merge::Merge;
 use super::meta::Meta;
 use super::names::Names;
-use super::walk::{ChunkInfo, ChunkState, Walk};
+use super::walk::{ChunkInfo, Walk};
 
 /// The most chunks that one core takes at once: enough to be worth handing over.
-const BLOCK: usize = 64;
+const SHARE: usize = 64;
 
 /// What is in a `.tmrun`, and what is missing from it.
 #[derive(Debug, Clone)]
@@ -26,7 +27,8 @@ pub struct Recording<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) name: String,
     pub(super) header: FileHeader,
-    pub(super) chunks: Vec<ChunkInfo>,
+    pub(super) blocks: Vec<Block>,
+    pub(super) chunks: ChunkCounts,
     pub(super) counts: Counts,
     pub(super) lanes: Lanes<'a>,
     pub(super) levels: Levels,
@@ -89,47 +91,45 @@ impl<'a> Recording<'a> {
     ) -> Result<Self, OpenError> {
         let header = FileHeader::decode(bytes)
             .map_err(|source| OpenError { file: name.to_owned(), source })?;
-        let walk = Walk::over(bytes);
-        let blocks = check_all(bytes, &walk.chunks, progress);
-        let mut merge = Merge::of(walk);
-        let mut at = 0_usize;
-        for (checked, counts) in blocks {
-            merge.counts.merge(&counts);
-            for checked in checked {
-                merge.chunk(bytes, at, checked);
-                at = at.saturating_add(1);
+        let mut merge = Merge::of(Walk::over(bytes));
+        let mut window = Vec::new();
+        loop {
+            merge.walk(&mut window);
+            if window.is_empty() {
+                return Ok(merge.finish(bytes, name, header));
             }
+            let shares = check_all(bytes, &window, progress);
+            let mut infos = window.iter_mut();
+            for (checked, counts) in shares {
+                merge.counts.merge(&counts);
+                for (checked, info) in checked.into_iter().zip(&mut infos) {
+                    merge.chunk(bytes, info, checked);
+                }
+            }
+            merge.place(&window);
         }
-        Ok(merge.finish(bytes, name, header))
     }
 }
 
-/// A block of checked chunks, and the counts of the records in those that hold.
-type Block = (Vec<Checked>, Counts);
+/// A share of checked chunks, and the counts of the records in those that hold.
+type Share = (Vec<Checked>, Counts);
 
-/// The second pass: every chunk by itself, on all cores. The result does not depend on how the
-/// chunks are dealt out.
-fn check_all(bytes: &[u8], chunks: &[ChunkInfo], progress: &(dyn Fn(u64) + Sync)) -> Vec<Block> {
+/// Every chunk by itself, on all cores. The result does not depend on how the chunks are dealt out.
+fn check_all(bytes: &[u8], chunks: &[ChunkInfo], progress: &(dyn Fn(u64) + Sync)) -> Vec<Share> {
     let shares = rayon::current_num_threads().saturating_mul(8).max(1);
-    let block = chunks.len().checked_div(shares).unwrap_or(1).clamp(1, BLOCK);
-    let check_block = |infos: &[ChunkInfo]| {
+    let share = chunks.len().checked_div(shares).unwrap_or(1).clamp(1, SHARE);
+    let check_share = |infos: &[ChunkInfo]| {
         let mut counts = Counts::default();
         let checked = infos.iter().map(|info| {
             progress(info.header.payload_len.into());
-            check_one(bytes, info, &mut counts)
+            info.chunk(bytes).map_or_else(
+                || Checked::only(None),
+                |chunk| check_one(&chunk, info.state, Some(&mut counts)),
+            )
         });
         (checked.collect(), counts)
     };
-    chunks.par_chunks(block).map(check_block).collect()
-}
-
-fn check_one(bytes: &[u8], info: &ChunkInfo, counts: &mut Counts) -> Checked {
-    match info.chunk(bytes) {
-        Some(chunk) if info.state == ChunkState::Intact => check(&chunk, counts),
-        // Not read by this version, or not to be used: only its bytes are checked.
-        Some(chunk) => Checked::only(chunk.check().err()),
-        None => Checked::only(None),
-    }
+    chunks.par_chunks(share).map(check_share).collect()
 }
 
 impl<'a> Recording<'a> {
@@ -153,8 +153,8 @@ impl<'a> Recording<'a> {
         self.trailer.as_ref()
     }
 
-    /// Every chunk that has a valid header, in file order.
-    pub fn chunks(&self) -> &[ChunkInfo] {
+    /// How many chunks there are.
+    pub const fn chunk_counts(&self) -> &ChunkCounts {
         &self.chunks
     }
 

@@ -4,6 +4,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tmrun_formats::wire::{Groups, Record, groups};
 use tmrun_formats::{LaneId, SpanId};
 
+use super::blocks::{Block, BlockWalk};
 use super::recording::Recording;
 use super::steps::StepState;
 use super::walk::ChunkInfo;
@@ -11,14 +12,14 @@ use super::walk::ChunkInfo;
 /// An intact chunk of one lane's records.
 #[derive(Debug, Clone, Copy)]
 pub struct RecordChunk<'a> {
-    info: &'a ChunkInfo,
+    info: ChunkInfo,
     records: &'a [Record],
 }
 
 impl<'a> RecordChunk<'a> {
     /// Its place, its header, and the step state before its first record.
-    pub const fn info(&self) -> &'a ChunkInfo {
-        self.info
+    pub const fn info(&self) -> &ChunkInfo {
+        &self.info
     }
 
     /// The lane.
@@ -53,19 +54,45 @@ impl<'a> RecordChunk<'a> {
 }
 
 impl<'a> Recording<'a> {
+    /// Every chunk that has a valid header, in file order. Chunks are not kept: each is read and
+    /// checked again.
+    pub fn chunks(&self) -> impl Iterator<Item = ChunkInfo> + Clone + '_ {
+        self.blocks.iter().flat_map(|block| block.walk(self.bytes))
+    }
+
     /// The records that are intact, chunk by chunk in file order.
-    pub fn record_chunks(&self) -> impl Iterator<Item = RecordChunk<'_>> + Clone {
-        self.chunks().iter().filter_map(|info| self.records_of(info))
+    pub fn record_chunks(&self) -> impl Iterator<Item = RecordChunk<'a>> + Clone + '_ {
+        self.blocks.iter().flat_map(|block| self.records_in(block))
     }
 
     /// The records that are intact, chunk by chunk on all cores; collecting keeps file order.
-    pub fn par_record_chunks(&self) -> impl ParallelIterator<Item = RecordChunk<'_>> {
-        self.chunks().par_iter().filter_map(|info| self.records_of(info))
+    pub fn par_record_chunks(&self) -> impl ParallelIterator<Item = RecordChunk<'a>> + '_ {
+        self.blocks.par_iter().flat_map_iter(|block| self.records_in(block))
     }
 
-    /// The records of this chunk; `None` when it has none or they are not intact.
-    pub fn records_of<'r>(&'r self, info: &'r ChunkInfo) -> Option<RecordChunk<'r>> {
-        let chunk = info.has_records().then(|| info.chunk(self.bytes()))??;
-        Some(RecordChunk { info, records: chunk.records() })
+    /// The file in blocks of chunks, each of which can be read by itself.
+    pub fn blocks(&self) -> &[Block] {
+        &self.blocks
+    }
+
+    /// The records of a block that are intact, chunk by chunk.
+    pub fn records_in(&self, block: &Block) -> BlockRecords<'a> {
+        BlockRecords { bytes: self.bytes, walk: block.walk(self.bytes) }
+    }
+}
+
+/// The records of a block that are intact, chunk by chunk.
+#[derive(Debug, Clone)]
+pub struct BlockRecords<'a> {
+    bytes: &'a [u8],
+    walk: BlockWalk<'a>,
+}
+
+impl<'a> Iterator for BlockRecords<'a> {
+    type Item = RecordChunk<'a>;
+
+    fn next(&mut self) -> Option<RecordChunk<'a>> {
+        let info = self.walk.find(ChunkInfo::has_records)?;
+        Some(RecordChunk { info, records: info.chunk(self.bytes)?.records() })
     }
 }

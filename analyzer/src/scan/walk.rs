@@ -1,13 +1,14 @@
-//! The first pass: chunk headers, in file order. It reads 64 bytes a chunk.
+//! Chunk headers, in file order. It reads 64 bytes a chunk.
 
-use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, Chunks, Damage, Frame, Trailer, Walked};
+use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, Chunks, Damage, Trailer, Walked};
 use tmrun_formats::{DecodeError, GapReason};
 
 use super::damage::Damages;
 use super::error::Finding;
 use super::gaps::Gap;
-use super::lanes::{Follows, Lanes};
+use super::lanes::Follows;
 use super::steps::StepState;
+use super::track::Track;
 
 /// A chunk of a file, and what became of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,11 +54,18 @@ impl ChunkInfo {
     }
 }
 
-/// What the first pass finds.
-#[derive(Debug, Default)]
+/// So many chunks are walked at once, before they are checked on all cores.
+const WINDOW: usize = 4096;
+
+/// And so many bytes: what a check keeps can be as large as the payloads.
+const WINDOW_BYTES: u64 = 32 << 20;
+
+/// The walk, and what it finds.
+#[derive(Debug)]
 pub(super) struct Walk<'a> {
-    pub(super) chunks: Vec<ChunkInfo>,
-    pub(super) lanes: Lanes<'a>,
+    walked: Chunks<'a>,
+    file_len: u64,
+    track: Track,
     pub(super) damages: Damages,
     pub(super) findings: Vec<Finding>,
     pub(super) trailer: Option<Trailer>,
@@ -69,44 +77,49 @@ pub(super) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     pub(super) fn over(file: &'a [u8]) -> Self {
-        let mut walk = Self { number: Some(0), ..Self::default() };
-        for walked in Chunks::new(file) {
-            match walked {
-                Walked::Chunk(chunk) => walk.chunk(&chunk),
-                Walked::Damage(damage) => walk.damage(&damage, file.len() as u64),
-                Walked::Trailer(trailer) => walk.trailer = Some(trailer),
-            }
+        Self {
+            walked: Chunks::new(file),
+            file_len: file.len() as u64,
+            track: Track::default(),
+            damages: Damages::default(),
+            findings: Vec::new(),
+            trailer: None,
+            torn: false,
+            number: Some(0),
         }
-        walk
     }
 
-    fn chunk(&mut self, chunk: &Chunk<'a>) {
+    /// Replaces the chunks by the next ones; there are none at the end. How many come at once does
+    /// not depend on the number of cores, and so nothing that is made of them does.
+    pub(super) fn window(&mut self, chunks: &mut Vec<ChunkInfo>) {
+        chunks.clear();
+        let mut bytes = 0_u64;
+        while chunks.len() < WINDOW && bytes < WINDOW_BYTES {
+            match self.walked.next() {
+                Some(Walked::Chunk(chunk)) => {
+                    bytes = bytes.saturating_add(chunk.header.payload_len.into());
+                    chunks.push(self.chunk(&chunk));
+                }
+                Some(Walked::Damage(damage)) => self.damage(&damage),
+                Some(Walked::Trailer(trailer)) => self.trailer = Some(trailer),
+                None => return,
+            }
+        }
+    }
+
+    /// How far the lanes came.
+    pub(super) const fn track(&self) -> &Track {
+        &self.track
+    }
+
+    fn chunk(&mut self, chunk: &Chunk<'a>) -> ChunkInfo {
         let &Chunk { offset, header, .. } = chunk;
         self.check_number(&header, offset);
-        let step = StepState::START;
-        let (state, behind_hole) = match header.kind {
-            ChunkKind::RECORDS => self.records(&header, offset),
-            ChunkKind::META if header.is_known() => {
-                self.claims(chunk);
-                (ChunkState::Intact, false)
-            }
-            _ if header.is_known() => (ChunkState::Intact, false),
-            _ => (ChunkState::Unknown, false),
-        };
-        self.chunks.push(ChunkInfo { offset, header, state, step, behind_hole });
-    }
-
-    /// The first claim of a lane says at which position the file takes it up: a probe that was
-    /// recorded before does not begin at 0.
-    fn claims(&mut self, chunk: &Chunk<'a>) {
-        if chunk.check().is_err() {
-            return;
+        let (info, follows) = self.track.chunk(chunk);
+        if let Some(follows) = follows {
+            self.records(&header, offset, follows);
         }
-        for raw in chunk.frames().map_while(Result::ok) {
-            if let Ok(Frame::Lane(claim)) = raw.decode() {
-                self.lanes.begin_at(claim.lane, claim.sequence);
-            }
-        }
+        info
     }
 
     fn check_number(&mut self, header: &ChunkHeader, offset: u64) {
@@ -119,14 +132,11 @@ impl<'a> Walk<'a> {
         self.number = header.number.checked_add(1);
     }
 
-    /// The state of a chunk of records by its header alone, and whether it lies behind a hole.
-    fn records(&mut self, header: &ChunkHeader, offset: u64) -> (ChunkState, bool) {
-        let behind_hole = match self.lanes.follow(header, offset) {
-            Follows::Directly => false,
-            Follows::Behind(hole) => {
-                self.damages.hole(hole);
-                true
-            }
+    /// What the header of a chunk of records tells.
+    fn records(&mut self, header: &ChunkHeader, offset: u64, follows: Follows) {
+        match follows {
+            Follows::Directly => {}
+            Follows::Behind(hole) => self.damages.hole(hole),
             Follows::Not { expected } => {
                 let (what, found) = ("position of the chunk's first record", header.first_sequence);
                 let error = DecodeError::Malformed {
@@ -136,12 +146,11 @@ impl<'a> Walk<'a> {
                     found,
                 };
                 self.findings.push(Finding::in_chunk(error, header.lane, header.number));
-                self.damages.displaced(header, offset);
-                return (ChunkState::Displaced, false);
+                return self.damages.displaced(header, offset);
             }
-        };
+        }
         if header.is_known() {
-            return (ChunkState::Intact, behind_hole);
+            return;
         }
         let error = DecodeError::Unsupported {
             what: "flags of a chunk of records",
@@ -151,11 +160,10 @@ impl<'a> Walk<'a> {
         };
         self.findings.push(Finding::in_chunk(error, header.lane, header.number));
         self.damages.counted(counted(GapReason::CORRUPT, header));
-        (ChunkState::Unknown, behind_hole)
     }
 
-    fn damage(&mut self, damage: &Damage, file_len: u64) {
-        let at_the_end = damage.offset.saturating_add(damage.len) >= file_len;
+    fn damage(&mut self, damage: &Damage) {
+        let at_the_end = damage.offset.saturating_add(damage.len) >= self.file_len;
         let cut = at_the_end && matches!(damage.error, DecodeError::Truncated { .. });
         self.torn |= cut;
         // A header whose payload other chunks follow in is not believed: its length was not kept.
@@ -167,7 +175,7 @@ impl<'a> Walk<'a> {
         self.number = None;
         let reason = if cut { GapReason::TORN } else { GapReason::CORRUPT };
         if let Some(header) = header {
-            match self.lanes.follow(&header, damage.offset) {
+            match self.track.follow(&header, damage.offset) {
                 Follows::Directly => return self.damages.counted(counted(reason, &header)),
                 Follows::Behind(hole) => {
                     self.damages.hole(hole);

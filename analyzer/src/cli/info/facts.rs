@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use tmrun::scan::{ChunkState, LaneSteps, Recording};
-use tmrun_formats::wire::{ChunkKind, Kind};
+use tmrun::scan::{ChunkCounts, LaneSteps, Recording};
+use tmrun_formats::wire::Kind;
 use tmrun_formats::{LaneId, Phase};
 
 /// Numbers that both forms of the answer show.
 #[derive(Debug, Default)]
 pub(super) struct Facts {
-    pub(super) chunks: Chunks,
+    pub(super) chunks: ChunkCounts,
     /// The steps of the lane that has the most: others may have joined it, or seen only some.
     pub(super) steps: LaneSteps,
     /// Records that each lane lost, as far as they were counted.
@@ -19,17 +19,6 @@ pub(super) struct Facts {
     /// The greatest half bracket of a calibration, in nanoseconds.
     pub(super) uncertainty_ns: u64,
     pub(super) cost: Option<Cost>,
-}
-
-/// Chunks by kind, those that are not used apart.
-#[derive(Debug, Default)]
-pub(super) struct Chunks {
-    pub(super) records: u64,
-    pub(super) meta: u64,
-    pub(super) index: u64,
-    pub(super) blob: u64,
-    pub(super) unknown: u64,
-    pub(super) damaged: u64,
 }
 
 /// What recording cost, as estimated from the recorder's own calibration.
@@ -48,7 +37,7 @@ impl Facts {
         let uncertainty = recording.calibrations().uncertainty;
         let at = recording.span().map(|span| span.0).unwrap_or_default();
         Self {
-            chunks: Chunks::of(recording),
+            chunks: *recording.chunk_counts(),
             steps,
             lost: lost(recording),
             span_ns: recording.span().map(|(first, last)| (clock.ns(first), clock.ns(last))),
@@ -72,25 +61,6 @@ fn most_steps(recording: &Recording<'_>) -> LaneSteps {
         _ => {}
     }
     most
-}
-
-impl Chunks {
-    fn of(recording: &Recording<'_>) -> Self {
-        let mut chunks = Self::default();
-        for info in recording.chunks() {
-            let count = match (info.state, info.header.kind) {
-                (ChunkState::Damaged | ChunkState::Displaced, _) => &mut chunks.damaged,
-                (ChunkState::Unknown, _) => &mut chunks.unknown,
-                (_, ChunkKind::RECORDS) => &mut chunks.records,
-                (_, ChunkKind::META) => &mut chunks.meta,
-                (_, ChunkKind::INDEX) => &mut chunks.index,
-                (_, ChunkKind::BLOB) => &mut chunks.blob,
-                _ => &mut chunks.unknown,
-            };
-            *count = count.saturating_add(1);
-        }
-        chunks
-    }
 }
 
 fn lost(recording: &Recording<'_>) -> BTreeMap<LaneId, u64> {
