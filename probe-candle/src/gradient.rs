@@ -121,7 +121,8 @@ impl GradientCounts {
 
 impl Gradient {
     /// Looks at a gradient, or at its absence. The norm is computed in f64, and scaled where squares
-    /// would not fit: the smallest subnormal has a norm, and only zeros have the norm zero.
+    /// would not fit: the smallest subnormal has a norm, and only zeros have the norm zero. (On CUDA
+    /// f64 values are not scaled: there, norms beyond about 1e±154 count as zero or not finite.)
     ///
     /// What it waits for: on the processor one pass over the elements, without an allocation. On
     /// CUDA one reduction in f64, on Metal a copy to the host; both wait for all work before it.

@@ -10,7 +10,8 @@ use clap::Parser;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "demo", version)]
 pub struct Args {
-    /// How much is captured: 0 pulse, 1 timing, 2 metadata, 3 numerics
+    /// How much is captured: 0 pulse, 1 timing, 2 metadata, 3 numerics (TMRUN_LEVEL in the environment
+    /// goes before it)
     #[arg(long, value_name = "0..3", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=3))]
     pub level: u8,
 

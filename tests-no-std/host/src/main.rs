@@ -1,4 +1,4 @@
-//! The program on this machine: `main` is called by the C runtime. There is no allocator, so that a
+//! The program on the host: `main` is called by the C runtime. There is no allocator, so that a
 //! crate that wants `alloc` does not link. Exit status: 0 right, 1 wrong, 2 a panic.
 #![no_std]
 #![no_main]
