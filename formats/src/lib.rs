@@ -41,6 +41,7 @@ mod ids;
 pub mod json;
 mod level;
 mod plane;
+pub mod rings;
 #[cfg(feature = "std")]
 pub mod runtime;
 mod time;

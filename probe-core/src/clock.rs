@@ -6,6 +6,10 @@ use tmrun_formats::Ticks;
 /// A clock to stamp records with. It need not be related to real time at all, but it should not
 /// run backwards; a reader clamps what does.
 pub trait Clock: 'static {
+    /// What a full ring does. It goes with the clock because both are decided when the loop is
+    /// compiled: a probe that never writes over a record pays nothing for one that does.
+    const OVERRUN: Overrun = Overrun::DropNewest;
+
     /// Its name in the file.
     const NAME: &'static str;
 
@@ -23,6 +27,43 @@ pub trait Clock: 'static {
     /// Whether the rate is constant.
     fn is_invariant() -> bool {
         true
+    }
+}
+
+/// What happens to a record that finds its ring full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overrun {
+    /// It is dropped and counted; nothing stored is written over.
+    DropNewest,
+    /// It is stored over the oldest one, as a flight recorder does: the ring always holds the last
+    /// records, and what was written over before it was drained is counted as lapped.
+    Overwrite,
+}
+
+/// The clock `C` on rings that keep the newest records: `Probe<Overwrite<AutoClock>, 4, 1024>`, or
+/// `clock = Overwrite<AutoClock>` in [`probe!`](crate::probe).
+#[derive(Debug, Clone, Copy)]
+pub struct Overwrite<C>(core::marker::PhantomData<C>);
+
+impl<C: Clock> Clock for Overwrite<C> {
+    const OVERRUN: Overrun = Overrun::Overwrite;
+    const NAME: &'static str = C::NAME;
+
+    fn name() -> &'static str {
+        C::name()
+    }
+
+    #[inline(always)]
+    fn ticks() -> Ticks {
+        C::ticks()
+    }
+
+    fn ticks_per_second() -> u64 {
+        C::ticks_per_second()
+    }
+
+    fn is_invariant() -> bool {
+        C::is_invariant()
     }
 }
 

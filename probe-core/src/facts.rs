@@ -305,7 +305,7 @@ impl<C: Clock> Recorder<'_, C> {
         planes: Planes,
         fill: impl FnOnce(&mut Store<'_>),
     ) {
-        if let Some(mut store) = self.block().reserve(records as u64, edges, planes) {
+        if let Some(mut store) = self.block().reserve::<C>(records as u64, edges, planes) {
             fill(&mut store);
             store.publish();
         }

@@ -55,6 +55,7 @@ mod clock;
 mod codes;
 mod drain;
 mod facts;
+mod image;
 mod lane;
 mod macros;
 mod meta;
@@ -76,7 +77,7 @@ mod thread;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", feature = "std"))]
 pub use clock::AutoClock;
-pub use clock::Clock;
+pub use clock::{Clock, Overrun, Overwrite};
 #[cfg(feature = "std")]
 pub use clock::MonotonicClock;
 pub use drain::{AlreadyRecording, Drain, Flush, Polled, Start, Summary};

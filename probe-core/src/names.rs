@@ -10,7 +10,7 @@ use core::hash::Hasher;
 
 use tmrun_formats::NameId;
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, Ordering};
 
 /// Bytes of arena for each entry of the table.
 pub(crate) const BYTES_PER_NAME: usize = 64;
@@ -95,6 +95,16 @@ pub(crate) struct Names<'p> {
     /// Open addressing by hash: entry number + 1, or 0. Twice as many places as entries.
     pub(crate) index: &'p [[AtomicU32; 2]],
     pub(crate) arena: &'p [ArenaBlock],
+    pub(crate) shown: Option<Shown<'p>>,
+}
+
+/// Where entries and text are copied to while they are mapped to a file. It is written and never
+/// read.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'p> {
+    pub(crate) mapped: &'p AtomicBool,
+    pub(crate) entries: &'p [Entry],
+    pub(crate) arena: &'p [ArenaBlock],
 }
 
 impl<'p> Names<'p> {
@@ -145,22 +155,42 @@ impl<'p> Names<'p> {
         let entry = self.entries.get(number as usize)?;
         for (place, text) in entry.texts.iter().zip(texts) {
             let Some(text) = text else { continue };
-            self.copy(start, text);
+            copy(self.arena, start, text);
             place.start.store(start, Ordering::Relaxed);
             place.length.store(text.len() as u32 + 1, Ordering::Relaxed);
             start += text.len() as u32;
         }
-        entry.ready.store(1, Ordering::Release);
+        entry.ready.store(1, Ordering::SeqCst);
+        // Either the mapping is seen here, or whoever maps sees the entry.
+        if let Some(shown) = self.shown.filter(|shown| shown.mapped.load(Ordering::SeqCst)) {
+            self.show(NameId(number + 1), &shown);
+        }
         Some(number + 1)
     }
 
-    fn copy(&self, start: u32, text: &str) {
-        let base = self.arena.as_ptr().cast::<u8>().cast_mut();
-        // SAFETY: the arena is one array of cells, so `base` may write to all of it; `start` and the
-        // text's length were reserved together and lie within it; nobody else writes there.
-        unsafe {
-            core::ptr::copy_nonoverlapping(text.as_ptr(), base.add(start as usize), text.len());
+    /// Copies everything that is ready to where it is shown: for whoever has just mapped it.
+    #[cfg(feature = "std")]
+    pub(crate) fn show_all(&self) {
+        let Some(shown) = self.shown else { return };
+        (1..=self.count()).for_each(|id| self.show(NameId(id), &shown));
+    }
+
+    /// Copies an entry to where it is shown. Two may do so at once: they write the same.
+    fn show(&self, id: NameId, shown: &Shown<'_>) {
+        let at = (id.0 as usize).wrapping_sub(1);
+        let (Some(from), Some(to)) = (self.entries.get(at), shown.entries.get(at)) else { return };
+        if from.ready.load(Ordering::SeqCst) == 0 {
+            return;
         }
+        for (from, to) in from.texts.iter().zip(&to.texts) {
+            if let Some(text) = self.text(from) {
+                let start = from.start.load(Ordering::Relaxed);
+                copy(shown.arena, start, text);
+                to.start.store(start, Ordering::Relaxed);
+            }
+            to.length.store(from.length.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        to.ready.store(1, Ordering::Release);
     }
 
     fn text(&self, text: &Text) -> Option<&'p str> {
@@ -197,6 +227,21 @@ impl<'p> Names<'p> {
     /// How many names found no room.
     pub(crate) fn unnamed(&self) -> u32 {
         self.counters.unnamed.load(Ordering::Relaxed)
+    }
+}
+
+/// Copies a text to its place in an arena.
+fn copy(arena: &[ArenaBlock], start: u32, text: &str) {
+    let Some(end) = (start as usize).checked_add(text.len()) else { return };
+    if end > arena.len() * BYTES_PER_NAME {
+        return;
+    }
+    let base = arena.as_ptr().cast::<u8>().cast_mut();
+    // SAFETY: the arena is one array of cells, so `base` may write to all of it; the place lies
+    // within it and was reserved for this very text. (Where an arena is only shown, two threads may
+    // write the same text at once; nobody reads it but another process.)
+    unsafe {
+        core::ptr::copy_nonoverlapping(text.as_ptr(), base.add(start as usize), text.len());
     }
 }
 

@@ -5,7 +5,10 @@ use core::marker::PhantomData;
 use tmrun_formats::{DType, DeviceCode, LaneId, Level, LevelSource, NameId};
 
 use crate::clock::Clock;
+use crate::image::{Image, ImageRef};
 use crate::lane::LaneBlock;
+#[cfg(feature = "std")]
+use crate::names::Shown;
 use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
 use crate::record::Lane;
 use crate::ring::Slot;
@@ -21,10 +24,10 @@ use crate::sync::{AtomicU32, Ordering};
 pub struct Probe<C, const LANES: usize, const SLOTS: usize, const NAMES: usize = 4096> {
     shared: Shared,
     lanes: [LaneBlock; LANES],
-    rings: [[Slot; SLOTS]; LANES],
     entries: [Entry; NAMES],
     index: [[AtomicU32; 2]; NAMES],
     arena: [ArenaBlock; NAMES],
+    image: Image<LANES, SLOTS, NAMES>,
     clock: PhantomData<fn() -> C>,
 }
 
@@ -41,10 +44,10 @@ impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
         Self {
             shared: Shared::new(),
             lanes: [const { LaneBlock::new() }; LANES],
-            rings: [const { [const { Slot::new() }; SLOTS] }; LANES],
             entries: [const { Entry::new() }; NAMES],
             index: [const { [const { AtomicU32::new(0) }; 2] }; NAMES],
             arena: [const { ArenaBlock::new() }; NAMES],
+            image: Image::new(),
             clock: PhantomData,
         }
     }
@@ -55,10 +58,10 @@ impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
         ProbeRef {
             shared: &self.shared,
             lanes: &self.lanes,
-            slots: self.rings.as_flattened(),
             entries: &self.entries,
             index: &self.index,
             arena: &self.arena,
+            image: self.image.view(),
             clock: PhantomData,
         }
     }
@@ -88,10 +91,10 @@ impl<C, const LANES: usize, const SLOTS: usize, const NAMES: usize> core::fmt::D
 pub struct ProbeRef<'p, C> {
     pub(crate) shared: &'p Shared,
     pub(crate) lanes: &'p [LaneBlock],
-    slots: &'p [Slot],
     entries: &'p [Entry],
     index: &'p [[AtomicU32; 2]],
     arena: &'p [ArenaBlock],
+    pub(crate) image: ImageRef<'p>,
     clock: PhantomData<fn() -> C>,
 }
 
@@ -115,7 +118,7 @@ impl<C> core::fmt::Debug for ProbeRef<'_, C> {
 impl<'p, C> ProbeRef<'p, C> {
     /// Records that a lane's ring holds.
     pub fn ring_slots(&self) -> usize {
-        self.slots.len() / self.lanes.len().max(1)
+        self.image.ring_slots()
     }
 
     /// How many lanes there are.
@@ -124,17 +127,21 @@ impl<'p, C> ProbeRef<'p, C> {
     }
 
     pub(crate) fn names(&self) -> Names<'p> {
-        let counters = &self.shared.names;
-        Names { counters, entries: self.entries, index: self.index, arena: self.arena }
+        let (entries, index, arena) = (self.entries, self.index, self.arena);
+        #[cfg(feature = "std")]
+        let shown = Some(Shown {
+            mapped: &self.shared.mapped,
+            entries: self.image.entries,
+            arena: self.image.arena,
+        });
+        #[cfg(not(feature = "std"))]
+        let shown = None;
+        Names { counters: &self.shared.names, entries, index, arena, shown }
     }
 
-    /// The lane's ring.
-    pub(crate) fn ring(&self, lane: LaneId) -> &'p [Slot] {
-        if lane == LaneId::RECORDER {
-            return &self.shared.recorder_slots;
-        }
-        let (size, lane) = (self.ring_slots(), usize::from(lane.0));
-        self.slots.get(lane * size..(lane + 1) * size).unwrap_or_default()
+    /// The lane's slots.
+    pub(crate) fn slots(&self, lane: LaneId) -> &'p [Slot] {
+        self.image.ring(lane).map_or(&[], |ring| ring.slots)
     }
 
     /// Every lane with its block, the recorder's own last.
@@ -165,7 +172,10 @@ impl<'p, C> ProbeRef<'p, C> {
     /// The code of a device, such as `cpu` or `cuda:0`, defined on first use. [`DeviceCode::OTHER`]
     /// when 254 are defined.
     pub fn device(&self, name: &str) -> DeviceCode {
-        let code = self.shared.devices.code(self.name(name));
+        let name = self.name(name);
+        let code = self.shared.devices.code(name);
+        #[cfg(feature = "std")]
+        show(code.and_then(|at| self.image.codes.devices.get(usize::from(at))), name);
         code.map_or(DeviceCode::OTHER, |at| DeviceCode(FIRST_DEVICE + at))
     }
 
@@ -174,7 +184,10 @@ impl<'p, C> ProbeRef<'p, C> {
     pub fn dtype(&self, name: &str) -> DType {
         let fixed = DType::KNOWN.iter().copied().find(|dtype| dtype.name() == Some(name));
         fixed.unwrap_or_else(|| {
-            let code = self.shared.dtypes.code(self.name(name));
+            let name = self.name(name);
+            let code = self.shared.dtypes.code(name);
+            #[cfg(feature = "std")]
+            show(code.and_then(|at| self.image.codes.dtypes.get(usize::from(at))), name);
             code.map_or(DType::OTHER, |at| DType(FIRST_DTYPE + at))
         })
     }
@@ -203,16 +216,16 @@ impl<'p, C> ProbeRef<'p, C> {
     /// Records that no recording took or told of, while nothing is recording.
     pub(crate) fn unrecorded(&self) -> u64 {
         let lanes = self.lanes.iter().map(LaneBlock::unrecorded);
-        lanes.fold(self.shared.no_lane.records().into(), u64::saturating_add)
+        lanes.fold(self.shared.no_lane_told.untold(self.image.no_lane).into(), u64::saturating_add)
     }
 
     /// Sets the counters of a lane that nobody has, as if so much had been recorded on it: for tests
     /// of what happens at their far ends.
     #[doc(hidden)]
     pub fn preset_counters(&self, lane: LaneId, position: u64, spans: u64) {
-        if let Some(block) = self.lanes.get(usize::from(lane.0)).filter(|block| !block.is_claimed())
-        {
-            block.preset(position, spans);
+        let block = self.lanes.get(usize::from(lane.0)).filter(|block| !block.is_claimed());
+        if let (Some(block), Some(ring)) = (block, self.image.ring(lane)) {
+            block.preset(ring, position, spans);
         }
     }
 
@@ -241,7 +254,7 @@ impl<'p, C> ProbeRef<'p, C> {
         }
         let name = self.name(name);
         let free = |(id, block): &(LaneId, &'p LaneBlock)| {
-            block.try_claim(*id, self.ring(*id), name, thread)
+            self.image.ring(*id).is_some_and(|ring| block.try_claim(*id, ring, name, thread))
         };
         (0..).map(LaneId).zip(self.lanes).find(free).map(|(_, block)| block)
     }
@@ -256,6 +269,14 @@ impl<C: Clock> ProbeRef<'_, C> {
 
     pub(crate) fn set_level_from(&self, level: Level, source: LevelSource) {
         self.shared.change_level(level.min(Level::MAX), source, C::ticks);
+    }
+}
+
+/// Shows what a code stands for.
+#[cfg(feature = "std")]
+fn show(place: Option<&AtomicU32>, name: NameId) {
+    if let Some(place) = place {
+        place.store(name.0, Ordering::Relaxed);
     }
 }
 

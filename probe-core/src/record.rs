@@ -44,7 +44,7 @@ pub trait Target {
         match unsafe { self.here() } {
             Some(recorder) => Some(f(recorder)),
             None => {
-                self.probe().shared.no_lane.count(1, planes);
+                self.probe().image.no_lane.count(1, planes);
                 None
             }
         }
@@ -66,7 +66,7 @@ pub trait Target {
         // SAFETY: the guard counts among the lane's guards for as long as it lives.
         match unsafe { self.here() } {
             Some(recorder) => StepGuard::open(recorder, number, phase),
-            None => StepGuard::missed(&self.probe().shared.no_lane),
+            None => StepGuard::missed(self.probe().image.no_lane),
         }
     }
 
@@ -129,7 +129,7 @@ impl<C> ProbeRef<'_, C> {
     fn miss(&self, level: Level) {
         let asked = Kind::ALL.iter().filter(|kind| kind.level() <= level).map(|kind| kind.plane());
         let asked = asked.filter(|plane| *plane != Planes::RECORDER);
-        self.shared.no_lane.count(1, asked.fold(Planes::NONE, Planes::union));
+        self.image.no_lane.count(1, asked.fold(Planes::NONE, Planes::union));
     }
 }
 
@@ -262,9 +262,12 @@ impl<'l, C> Recorder<'l, C> {
 
     /// Stores a record that is a group by itself.
     #[inline(always)]
-    pub(crate) fn store<P: Payload>(&self, header: RecordHeader, payload: &P) {
+    pub(crate) fn store<P: Payload>(&self, header: RecordHeader, payload: &P)
+    where
+        C: Clock,
+    {
         let edges = (header.ticks, header.ticks);
-        if let Some(mut store) = self.block.reserve(1, edges, P::KIND.plane()) {
+        if let Some(mut store) = self.block.reserve::<C>(1, edges, P::KIND.plane()) {
             store.put(header, payload);
             store.publish();
         }

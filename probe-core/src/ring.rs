@@ -12,7 +12,15 @@
 
 use tmrun_formats::wire::Record;
 
+use crate::lane::LaneMirror;
 use crate::sync::SlotWord;
+
+/// A lane's memory: what it shows, and its slots.
+#[derive(Clone, Copy)]
+pub(crate) struct Ring<'p> {
+    pub(crate) mirror: &'p LaneMirror,
+    pub(crate) slots: &'p [Slot],
+}
 
 /// One slot: a record's eight words.
 #[repr(C, align(64))]
@@ -39,6 +47,22 @@ impl Slot {
         f.set(wf);
         g.set(wg);
         h.set(wh);
+    }
+
+    /// What the slot holds now.
+    fn load(&self) -> Record {
+        Record::from_words(core::array::from_fn(|word| self.0[word].get()))
+    }
+}
+
+/// Copies the records from `tail` on, word by word, while the producer may be storing to their slots:
+/// what it stored to meanwhile is for the caller to find out.
+pub(crate) fn copy(slots: &[Slot], tail: u64, into: &mut [Record]) {
+    let mask = slots.len().wrapping_sub(1);
+    for (at, record) in (tail..).zip(into) {
+        if let Some(slot) = slots.get(at as usize & mask) {
+            *record = slot.load();
+        }
     }
 }
 

@@ -9,12 +9,9 @@ use crate::codes::CodeTable;
 use crate::lane::LaneBlock;
 use crate::names::{NameCounters, Names};
 use crate::places::PlaceCodes;
-use crate::ring::Slot;
 use crate::site::Sites;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, Word};
 
-/// Slots of the recorder's own lane.
-const RECORDER_SLOTS: usize = 128;
 /// The first code that a file defines by a frame.
 pub(crate) const FIRST_DEVICE: u8 = 1;
 /// The first code that a file defines by a frame.
@@ -62,12 +59,14 @@ pub(crate) struct Shared {
     pub(crate) devices: CodeTable<254>,
     pub(crate) dtypes: CodeTable<127>,
     pub(crate) places: PlaceCodes,
-    pub(crate) no_lane: Missed,
+    pub(crate) no_lane_told: MissedTold,
+    /// The image is mapped to a file: what is interned is copied there too.
+    #[cfg(feature = "std")]
+    pub(crate) mapped: AtomicBool,
     /// Records that came after the end of a recording and before the next; the drain that starts
     /// counts them.
     pub(crate) after_finish: Word,
     pub(crate) recorder: LaneBlock,
-    pub(crate) recorder_slots: [Slot; RECORDER_SLOTS],
 }
 
 /// A level change on its way to the recorder's lane.
@@ -77,7 +76,9 @@ struct Change {
     what: AtomicU32,
 }
 
-/// Records that found no lane: any thread may count one.
+/// Records that found no lane: any thread may count one. The counters only grow, but for the planes,
+/// which are taken.
+#[repr(C)]
 pub(crate) struct Missed {
     records: AtomicU32,
     groups: AtomicU32,
@@ -85,28 +86,55 @@ pub(crate) struct Missed {
 }
 
 impl Missed {
-    const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { records: AtomicU32::new(0), groups: AtomicU32::new(0), planes: AtomicU32::new(0) }
     }
 
     #[cold]
     #[inline(never)]
     pub(crate) fn count(&self, records: u32, planes: Planes) {
-        self.records.fetch_add(records, Ordering::Relaxed);
-        self.groups.fetch_add(1, Ordering::Relaxed);
         self.planes.fetch_or(planes.0, Ordering::Relaxed);
+        self.groups.fetch_add(1, Ordering::Relaxed);
+        self.records.fetch_add(records, Ordering::Relaxed);
+    }
+}
+
+/// What the drain has told of these. Only the drain writes it.
+pub(crate) struct MissedTold {
+    records: AtomicU32,
+    groups: AtomicU32,
+}
+
+impl MissedTold {
+    const fn new() -> Self {
+        Self { records: AtomicU32::new(0), groups: AtomicU32::new(0) }
     }
 
-    /// How many records were counted.
-    pub(crate) fn records(&self) -> u32 {
-        self.records.load(Ordering::Relaxed)
+    /// Records that nothing tells of yet.
+    pub(crate) fn untold(&self, missed: &Missed) -> u32 {
+        missed.records.load(Ordering::Relaxed).wrapping_sub(self.records.load(Ordering::Relaxed))
     }
 
-    /// Takes what was counted: records, groups, planes.
-    pub(crate) fn take(&self) -> (u32, u32, Planes) {
-        let records = self.records.swap(0, Ordering::Relaxed);
-        let groups = self.groups.swap(0, Ordering::Relaxed);
-        (records, groups, Planes(self.planes.swap(0, Ordering::Relaxed)))
+    /// Takes what was not told yet: records, groups, planes.
+    pub(crate) fn take(&self, missed: &Missed) -> (u32, u32, Planes) {
+        let since = |all: &AtomicU32, told: &AtomicU32| {
+            let all = all.load(Ordering::Relaxed);
+            let new = all.wrapping_sub(told.load(Ordering::Relaxed));
+            told.store(all, Ordering::Relaxed);
+            new
+        };
+        let records = since(&missed.records, &self.records);
+        let groups = since(&missed.groups, &self.groups);
+        if groups == 0 && records == 0 {
+            return (0, 0, Planes::NONE);
+        }
+        (records, groups, Planes(missed.planes.swap(0, Ordering::Relaxed)))
+    }
+
+    /// The counters as they were told: records, groups.
+    #[cfg(feature = "std")]
+    pub(crate) fn told(&self) -> (u32, u32) {
+        (self.records.load(Ordering::Relaxed), self.groups.load(Ordering::Relaxed))
     }
 }
 
@@ -135,10 +163,11 @@ impl Shared {
             devices: CodeTable::new(),
             dtypes: CodeTable::new(),
             places: PlaceCodes::new(),
-            no_lane: Missed::new(),
+            no_lane_told: MissedTold::new(),
+            #[cfg(feature = "std")]
+            mapped: AtomicBool::new(false),
             after_finish: Word::new(0),
             recorder: LaneBlock::new(),
-            recorder_slots: [const { Slot::new() }; RECORDER_SLOTS],
         }
     }
 

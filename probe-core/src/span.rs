@@ -95,7 +95,7 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
                 here: PhantomData,
             },
             None => {
-                too_deep(block, name, C::ticks());
+                too_deep::<C>(block, name, C::ticks());
                 Self::inert()
             }
         }
@@ -110,7 +110,7 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
 /// A span deeper than the stack: a gap of one record says so.
 #[cold]
 #[inline(never)]
-fn too_deep(block: &LaneBlock, name: NameId, now: Ticks) {
+fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
     let gap = Gap {
         first: now,
         last: now,
@@ -120,7 +120,7 @@ fn too_deep(block: &LaneBlock, name: NameId, now: Ticks) {
         lane: block.id(),
         reason: GapReason::TOO_DEEP,
     };
-    if let Some(mut store) = block.reserve(1, (now, now), Planes::HOST_TIME) {
+    if let Some(mut store) = block.reserve::<C>(1, (now, now), Planes::HOST_TIME) {
         let header = RecordHeader::of::<Gap>(Level::PULSE);
         store.put(RecordHeader { ticks: now, name, span: block.enclosing(), ..header }, &gap);
         store.publish();
@@ -154,7 +154,7 @@ fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u32, shape: SpanShape
         step: shape.step,
         kind: shape.kind,
     };
-    if let Some(mut store) = block.reserve(1, (start, end), Planes::HOST_TIME) {
+    if let Some(mut store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
         store.put_words(start, u64::from(name.0) | id.0 << 32, shape.header, &span);
         store.publish();
     }
@@ -182,7 +182,7 @@ pub fn open_span<'t, T: Target>(
     match unsafe { target.here() } {
         Some(recorder) => SpanGuard::open(recorder, node.unwrap_or_else(|| site.name_id()), shape),
         None => {
-            target.probe().shared.no_lane.count(1, Planes::HOST_TIME);
+            target.probe().image.no_lane.count(1, Planes::HOST_TIME);
             SpanGuard::inert()
         }
     }

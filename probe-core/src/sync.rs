@@ -71,7 +71,7 @@ impl Word {
     }
 }
 
-/// Eight little-endian bytes of a slot. It may be read only while its slot is published.
+/// Eight little-endian bytes of a slot.
 #[cfg(target_has_atomic = "64")]
 #[repr(transparent)]
 pub(crate) struct SlotWord(core::sync::atomic::AtomicU64);
@@ -86,9 +86,13 @@ impl SlotWord {
     pub(crate) fn set(&self, value: u64) {
         self.0.store(value.to_le(), Ordering::Relaxed);
     }
+
+    pub(crate) fn get(&self) -> u64 {
+        u64::from_le(self.0.load(Ordering::Relaxed))
+    }
 }
 
-/// Eight little-endian bytes of a slot. It may be read only while its slot is published.
+/// Eight little-endian bytes of a slot.
 #[cfg(not(target_has_atomic = "64"))]
 #[repr(C, align(8))]
 pub(crate) struct SlotWord([AtomicU32; 2]);
@@ -104,6 +108,12 @@ impl SlotWord {
         let [low, high] = &self.0;
         low.store((value as u32).to_le(), Ordering::Relaxed);
         high.store(((value >> 32) as u32).to_le(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        let [low, high] = &self.0;
+        let half = |word: &AtomicU32| u64::from(u32::from_le(word.load(Ordering::Relaxed)));
+        half(low) | half(high) << 32
     }
 }
 

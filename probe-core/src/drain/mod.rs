@@ -15,7 +15,7 @@ use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
-use crate::ring::{self, Slot};
+use crate::ring::{self, Ring, Slot};
 use crate::sink::Sink;
 use crate::sync::Ordering;
 
@@ -150,13 +150,14 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     ) -> Result<Self, S::Error> {
         let probe = hold.0;
         let shared = probe.shared;
-        let ring = probe.ring(LaneId::RECORDER);
-        shared.recorder.try_claim(LaneId::RECORDER, ring, NameId::NONE, 0);
-        let mut late = u64::from(shared.no_lane.take().0);
+        let image = probe.image;
+        let own = Ring { mirror: image.recorder, slots: image.recorder_slots };
+        shared.recorder.try_claim(LaneId::RECORDER, own, NameId::NONE, 0);
+        let mut late = u64::from(shared.no_lane_told.take(probe.image.no_lane).0);
         for (id, block) in probe.application_lanes() {
-            late = late.saturating_add(begin(id, block, probe.ring(id)));
+            late = late.saturating_add(begin(id, block, probe.slots(id)));
         }
-        begin(LaneId::RECORDER, &shared.recorder, ring);
+        begin(LaneId::RECORDER, &shared.recorder, own.slots);
         shared.after_finish.set(shared.after_finish.get().saturating_add(late));
         let now = C::ticks();
         let (records, groups, planes) = (0, 0, Planes::NONE);
@@ -209,7 +210,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             if waiting == 0 {
                 continue;
             }
-            let slots = probe.ring(id).len() as u64;
+            let slots = probe.slots(id).len() as u64;
             let part = u8::try_from(waiting * 255 / slots.max(1)).unwrap_or(u8::MAX);
             polled.fullest = polled.fullest.max(part);
             polled.waiting += waiting;
@@ -237,7 +238,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     /// Collects what found no lane since the last look.
     fn look_for_missed(&mut self) {
         let (looked, missed) = (C::ticks(), &mut self.missed);
-        let (records, groups, planes) = self.probe.shared.no_lane.take();
+        let (records, groups, planes) = self.probe.shared.no_lane_told.take(self.probe.image.no_lane);
         if groups > 0 {
             if missed.groups == 0 {
                 missed.first = missed.looked;
@@ -261,7 +262,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         // The head was observed first: the names and the claim of every record before it are there.
         let mut result = self.write_new_names();
         result = result.and(self.write_claims(id, block));
-        let slots = self.probe.ring(id);
+        let slots = self.probe.slots(id);
         let chunk = chunk_records(slots.len() as u64);
         let mut tail = block.taken();
         while head.wrapping_sub(tail) >= least {

@@ -9,6 +9,7 @@ use tmrun_formats::wire::{Gap, Payload, RecordHeader};
 use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
 
 use super::{LaneBlock, Store, add};
+use crate::ring::Ring;
 use crate::sync::Word;
 
 /// Counters that the producer shows to the drain, for as long as the probe lives.
@@ -151,6 +152,12 @@ impl LaneBlock {
         shown.planes.set(shown.planes.get() | u64::from(planes.0));
         add(&shown.dropped_records, records);
         add(&shown.dropped_groups, groups);
+        let mirror = self.mirror();
+        mirror.first_drop.set(shown.first.get());
+        mirror.last_drop.set(shown.last.get());
+        mirror.planes.set(shown.planes.get());
+        mirror.dropped_groups.set(shown.dropped_groups.get());
+        mirror.dropped_records.set(shown.dropped_records.get());
     }
 
     /// The gap that is pending.
@@ -190,7 +197,7 @@ impl LaneBlock {
 impl LaneBlock {
     /// Stores a record that is a group by itself.
     pub(crate) fn store_own<P: Payload>(&self, ticks: Ticks, payload: &P) {
-        if let Some(mut store) = self.reserve(1, (ticks, ticks), P::KIND.plane()) {
+        if let Some(mut store) = self.reserve_free(1, (ticks, ticks), P::KIND.plane()) {
             store.put(RecordHeader { ticks, ..RecordHeader::of::<P>(Level::PULSE) }, payload);
             store.publish();
         }
@@ -207,7 +214,7 @@ impl LaneBlock {
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         if self.has_pending() && self.fits(1) {
             self.store_pending();
-            self.published.publish(self.head.get());
+            self.mirror().published.publish(self.head.get());
         }
         self.settle();
     }
@@ -222,7 +229,8 @@ impl LaneBlock {
 
     /// What is published, from the drain's tail on.
     pub(crate) fn observe_head(&self) -> u64 {
-        self.published.observe(self.taken())
+        let taken = self.taken();
+        self.shown_mirror().map_or(taken, |mirror| mirror.published.observe(taken))
     }
 
     /// Remembers how many records waited.
@@ -273,6 +281,11 @@ impl LaneBlock {
         // An owner from before is still to be named; who gave the lane back is not.
         let claims = self.claims.count();
         drain.claims.set(if self.is_claimed() { claims.saturating_sub(1) } else { claims });
+        if let Some(mirror) = self.shown_mirror() {
+            mirror.first.set(head);
+            mirror.base_records.set(drain.base_records.get());
+            mirror.base_groups.set(drain.base_groups.get());
+        }
         // Last, so that whoever sees the room that it makes sees the base too.
         self.take_until(head);
         came
@@ -324,11 +337,12 @@ impl LaneBlock {
     }
 
     /// Sets the counters of a lane that nobody has, as if so much had been recorded.
-    pub(crate) fn preset(&self, position: u64, spans: u64) {
+    pub(crate) fn preset(&self, ring: Ring<'_>, position: u64, spans: u64) {
+        self.place(ring);
         self.head.set(position);
         self.known_tail.set(position);
         self.next_span.set(spans);
-        self.published.publish(position);
+        self.mirror().published.publish(position);
         self.take_until(position);
         self.settle();
     }

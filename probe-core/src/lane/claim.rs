@@ -3,13 +3,13 @@
 use tmrun_formats::{LaneId, NameId};
 
 use super::LaneBlock;
-use crate::ring::Slot;
+use crate::ring::Ring;
 use crate::sync::{AtomicU32, Ordering, Word, fence};
 
 /// Places for the claims that the drain, which looks every millisecond or so, has not seen. The next
 /// claimer may be writing over the oldest, so one fewer is remembered. When more came and went in
 /// between, the numbers of the claims in the file show that some are missing.
-const REMEMBERED: usize = 16;
+pub(super) const REMEMBERED: usize = 16;
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;
@@ -86,7 +86,7 @@ impl Claims {
 
 impl LaneBlock {
     /// Takes the lane, if it is free. The counters go on where the last owner left them.
-    pub(crate) fn try_claim(&self, id: LaneId, slots: &[Slot], name: NameId, thread: u64) -> bool {
+    pub(crate) fn try_claim(&self, id: LaneId, ring: Ring<'_>, name: NameId, thread: u64) -> bool {
         let state = &self.claims.state;
         let taken = state.load(Ordering::Relaxed) != FREE
             || state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_err();
@@ -94,14 +94,30 @@ impl LaneBlock {
             return false;
         }
         self.id.set(id.0.into());
-        self.slots.store(slots.as_ptr().cast_mut(), Ordering::Relaxed);
-        self.mask.set((slots.len() as u64).wrapping_sub(1));
-        self.depth.set(0);
+        self.place(ring);
+        self.set_depth(0);
         self.irregular.set(0);
         self.steps_open.set(0);
         self.settle();
         self.claims.push(self.head.get(), name, thread);
+        self.show_claim(self.claims.count());
         true
+    }
+
+    /// Where the lane's records go.
+    pub(super) fn place(&self, ring: Ring<'_>) {
+        self.slots.store(ring.slots.as_ptr().cast_mut(), Ordering::Relaxed);
+        self.mask.set((ring.slots.len() as u64).wrapping_sub(1));
+        self.mirror.store(core::ptr::from_ref(ring.mirror).cast_mut(), Ordering::Release);
+    }
+
+    fn show_claim(&self, count: u64) {
+        let (mirror, last) = (self.mirror(), count.wrapping_sub(1));
+        let (from, to) = (self.claims.entry(last), &mirror.claim[last as usize % REMEMBERED]);
+        to.sequence.set(from.sequence.get());
+        to.name.set(from.name.get());
+        to.thread.set(from.thread.get());
+        mirror.claims.set(count);
     }
 
     /// Gives the lane back, unless guards of it are alive: a guard may still be dropped, and would

@@ -1,0 +1,98 @@
+//! What a lane shows of itself: the part of it that a mapped file holds, so that it outlives the
+//! process.
+//!
+//! A producer writes here and never reads back what it works with (head, depth, limits): a page that
+//! another process scribbles on can spoil evidence, and nothing else. What is read back are the
+//! identity, name and parent of open spans, which are data of records and nothing more.
+//!
+//! The layout is that of docs/FORMAT.md, "Lane block"; the assertions below hold the two together.
+
+use core::mem::offset_of;
+
+use tmrun_formats::rings::LaneImage;
+
+use super::MAX_DEPTH;
+use super::claim::REMEMBERED;
+use super::open::OpenSpan;
+use crate::sync::{Position, Word};
+
+/// A lane, as the drain and a mapped file see it.
+#[repr(C, align(128))]
+pub(crate) struct LaneMirror {
+    /// Records before it are stored.
+    pub(super) published: Position,
+    /// Where the rings keep the newest: slots before it may be stored to.
+    pub(super) reserved: Word,
+    pub(super) depth: Word,
+    /// Position of the first record of this recording.
+    pub(super) first: Word,
+    /// The counters of drops when this recording began.
+    pub(super) base_records: Word,
+    pub(super) base_groups: Word,
+    /// Drops since ever, and what is pending of them.
+    pub(super) dropped_records: Word,
+    pub(super) dropped_groups: Word,
+    pub(super) first_drop: Word,
+    pub(super) last_drop: Word,
+    pub(super) planes: Word,
+    /// How many claims there were, and the last of them: the i-th at i mod 16.
+    pub(super) claims: Word,
+    pub(super) claim: [ClaimMirror; REMEMBERED],
+    /// Entries of `open` do not cross cache lines.
+    padding: [Word; 5],
+    pub(super) open: [OpenSpan; MAX_DEPTH + 1],
+}
+
+/// A claim.
+#[repr(C)]
+pub(super) struct ClaimMirror {
+    pub(super) sequence: Word,
+    pub(super) name: Word,
+    pub(super) thread: Word,
+}
+
+macro_rules! words {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        $name { $($field: Word::new(0)),* }
+    };
+}
+
+impl LaneMirror {
+    pub(crate) const fn new() -> Self {
+        Self {
+            published: Position::new(0),
+            reserved: Word::new(0),
+            depth: Word::new(0),
+            first: Word::new(0),
+            base_records: Word::new(0),
+            base_groups: Word::new(0),
+            dropped_records: Word::new(0),
+            dropped_groups: Word::new(0),
+            first_drop: Word::new(0),
+            last_drop: Word::new(0),
+            planes: Word::new(0),
+            claims: Word::new(0),
+            claim: [const { words!(ClaimMirror { sequence, name, thread }) }; REMEMBERED],
+            padding: [const { Word::new(0) }; 5],
+            open: [const { words!(OpenSpan { id, start, name, origin }) }; MAX_DEPTH + 1],
+        }
+    }
+}
+
+// Rings are mapped on 64-bit targets only.
+#[cfg(target_pointer_width = "64")]
+const _: () = {
+    assert!(offset_of!(LaneMirror, published) == LaneImage::PUBLISHED);
+    assert!(offset_of!(LaneMirror, reserved) == LaneImage::RESERVED);
+    assert!(offset_of!(LaneMirror, depth) == LaneImage::DEPTH);
+    assert!(offset_of!(LaneMirror, first) == LaneImage::FIRST);
+    assert!(offset_of!(LaneMirror, base_records) == LaneImage::BASE);
+    assert!(offset_of!(LaneMirror, dropped_records) == LaneImage::DROPPED);
+    assert!(offset_of!(LaneMirror, claims) == LaneImage::CLAIMS);
+    assert!(offset_of!(LaneMirror, claim) == LaneImage::CLAIM);
+    assert!(offset_of!(LaneMirror, open) == LaneImage::OPEN);
+    assert!(size_of::<ClaimMirror>() == LaneImage::CLAIM_SIZE);
+    assert!(size_of::<OpenSpan>() == LaneImage::OPEN_SIZE);
+    assert!(REMEMBERED == LaneImage::CLAIM_COUNT && MAX_DEPTH + 1 == LaneImage::OPEN_COUNT);
+    assert!(size_of::<LaneMirror>() == LaneImage::SIZE);
+};
