@@ -141,12 +141,7 @@ impl LaneBlock {
 
     /// Room that nobody has to read any more.
     #[inline(always)]
-    fn reserve_free(
-        &self,
-        n: u64,
-        edges: (Ticks, Ticks),
-        planes: Planes,
-    ) -> Option<Store<'_>> {
+    fn reserve_free(&self, n: u64, edges: (Ticks, Ticks), planes: Planes) -> Option<Store<'_>> {
         let mut at = self.head.get();
         if (self.limit.get().wrapping_sub(at) as i64) < n as i64 {
             at = self.make_room(n, edges, planes)?;

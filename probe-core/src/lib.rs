@@ -77,9 +77,9 @@ mod thread;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", feature = "std"))]
 pub use clock::AutoClock;
-pub use clock::{Clock, Overrun, Overwrite};
 #[cfg(feature = "std")]
 pub use clock::MonotonicClock;
+pub use clock::{Clock, Overrun, Overwrite};
 pub use drain::{AlreadyRecording, Drain, Flush, Polled, Start, Summary};
 #[doc(hidden)]
 pub use facts::record_scalar;

@@ -4,7 +4,7 @@
 //! that lie where the records of a hole must have been are that hole, and counted once. Damaged
 //! bytes without a hole are a gap too, of no known count.
 
-use tmrun_formats::wire::ChunkHeader;
+use tmrun_formats::wire::{ChunkHeader, HoleV1};
 use tmrun_formats::{DecodeError, GapReason, LaneId, Planes, Ticks};
 
 use super::error::Finding;
@@ -105,22 +105,34 @@ impl Damages {
         }
     }
 
-    /// The gaps. `span` is the time that the file covers. A hole without any damaged bytes is a
-    /// finding: the writer left it.
+    /// The gaps. `span` is the time that the file covers. A hole that the file declares has the
+    /// reason that it says; another one without any damaged bytes is a finding: the writer left it.
     pub(super) fn finish(
         mut self,
         span: (Ticks, Ticks),
+        declared: &[HoleV1],
         gaps: &mut GapList,
         findings: &mut Vec<Finding>,
     ) {
         self.place(&[]);
         self.place_before(u64::MAX, None);
+        let mut declared = declared.to_vec();
+        declared.sort_by_key(|hole| (hole.lane, end(hole)));
         let near = |s: &&Suspect| !s.apart;
         let offsets: Vec<u64> = self.suspects.iter().filter(near).map(|s| s.offset).collect();
         for hole in &self.holes {
             let (first, last) = (hole.after.unwrap_or(span.0), hole.before.unwrap_or(span.1));
             let range = (first.min(last), last.max(first));
-            gaps.push(Gap::lost(GapReason::CORRUPT, Some(hole.lane), range, hole.records));
+            let lost = |reason, records| Gap::lost(reason, Some(hole.lane), range, records);
+            let mut undeclared = hole.records;
+            for (reason, records) in parts(hole, &declared) {
+                gaps.push(lost(reason, records));
+                undeclared = undeclared.saturating_sub(records);
+            }
+            if undeclared == 0 {
+                continue;
+            }
+            gaps.push(lost(GapReason::CORRUPT, undeclared));
             let next = offsets.get(offsets.partition_point(|&offset| offset <= hole.bytes.0));
             if next.is_none_or(|&offset| offset >= hole.bytes.1) {
                 findings.push(missing(hole));
@@ -138,6 +150,31 @@ impl Damages {
             }
         }
     }
+}
+
+/// The parts of a hole that the file declares: why, and how many records. No position is counted
+/// twice, however often it is declared.
+fn parts<'d>(
+    hole: &Hole,
+    declared: &'d [HoleV1],
+) -> impl Iterator<Item = (GapReason, u64)> + use<'d> {
+    let (lane, mut from) = (hole.lane, hole.position);
+    let to = hole.position.saturating_add(hole.records);
+    let first = declared.partition_point(|d| (d.lane, end(d)) <= (lane, from));
+    let of_lane = declared.get(first..).unwrap_or_default().iter();
+    of_lane
+        .take_while(move |d| d.lane == lane && d.sequence < to)
+        .map(move |d| {
+            let (start, end) = (d.sequence.max(from), end(d).min(to));
+            from = from.max(end);
+            (d.reason, end.saturating_sub(start))
+        })
+        .filter(|&(_, records)| records > 0)
+}
+
+/// The position behind a declared hole.
+const fn end(hole: &HoleV1) -> u64 {
+    hole.sequence.saturating_add(hole.records)
 }
 
 /// Positions of a lane that are simply not there.

@@ -137,7 +137,7 @@ impl<'a> Merge<'a> {
         self.levels.not_requested(greatest, &mut gaps);
         let span = (least, greatest);
         let Walk { damages, mut findings, trailer, torn, .. } = self.walk;
-        damages.finish(span, &mut gaps, &mut findings);
+        damages.finish(span, &self.meta.holes, &mut gaps, &mut findings);
         let (gaps, merged_gaps) = gaps.finish(&calibrations.clock());
         findings.sort_by_key(|finding| finding.error.offset());
         Recording {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tmrun_formats::wire::{
     CalibrationV1, Chunk, ClockV1, ComparisonIdentityV1, ContractV1, ControlV1, DTypeV1, DeviceV1,
-    Frame, FrameError, GradientEntryV1, GradientFamilyV1, LabelV1, LaneV1, OpenSpanV1,
+    Frame, FrameError, GradientEntryV1, GradientFamilyV1, HoleV1, LabelV1, LaneV1, OpenSpanV1,
     RecorderCostV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
 };
 use tmrun_formats::{ClockCode, DType, DecodeError, DeviceCode};
@@ -50,6 +50,8 @@ pub struct Meta<'a> {
     pub terminal: Option<TerminalV1<'a>>,
     /// What recording costs; the last frame counts.
     pub cost: Option<RecorderCostV1>,
+    /// Positions that are known to hold no records.
+    pub holes: Vec<HoleV1>,
     /// Frames of kinds or versions that this version does not know.
     pub unknown_frames: u64,
     pub(super) calibrations: Vec<CalibrationV1>,
@@ -121,6 +123,9 @@ impl<'a> Meta<'a> {
             Frame::Terminal(terminal) => self.terminal = Some(terminal),
             Frame::Totals(totals) => lanes.totals(totals, offset),
             Frame::RecorderCost(cost) => self.cost = Some(cost),
+            Frame::Hole(hole) => self.holes.push(hole),
+            // Of a rings file only.
+            Frame::RecordingFile(_) => {}
         }
         true
     }

@@ -137,7 +137,12 @@ impl RingsHeader {
         let version = half(bytes, 8);
         if version > RINGS_VERSION {
             let (expected, found) = (RINGS_VERSION.into(), version.into());
-            return Err(DecodeError::Unsupported { what: "rings version", offset: 8, expected, found });
+            return Err(DecodeError::Unsupported {
+                what: "rings version",
+                offset: 8,
+                expected,
+                found,
+            });
         }
         let record = half(bytes, 12);
         if record as usize != RECORD_SIZE {

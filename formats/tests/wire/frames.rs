@@ -142,6 +142,8 @@ fn frames(soup: &Soup) -> Vec<Frame<'_>> {
             high_water: n(6),
         }),
         Frame::RecorderCost(RecorderCostV1 { record: n(7), span: n(8), unnamed: n(9) }),
+        Frame::Hole(HoleV1 { lane, sequence: n(0), records: n(1), reason: GapReason(n(2) as u8) }),
+        Frame::RecordingFile(ItemV1 { text: s(3) }),
     ]
 }
 

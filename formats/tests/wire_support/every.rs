@@ -125,6 +125,13 @@ pub fn frames() -> Vec<Frame<'static>> {
             high_water: 8_191,
         }),
         Frame::RecorderCost(RecorderCostV1 { record: 21_500, span: 44_250, unnamed: 3 }),
+        Frame::Hole(HoleV1 {
+            lane: LaneId(3),
+            sequence: (1 << 33) + 1,
+            records: 12,
+            reason: GapReason::LAPPED,
+        }),
+        Frame::RecordingFile(ItemV1 { text: "run.tmrun" }),
     ]
 }
 

@@ -6,11 +6,10 @@
 mod close;
 mod describe;
 mod out;
+mod take;
 
-use tmrun_formats::wire::{
-    FileHeader, Frame, GROUP_MAX, Gap, INDEX_EVERY, Place, Record, RecorderCostV1,
-};
-use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, SpanId, Ticks};
+use tmrun_formats::wire::{FileHeader, Frame, Gap, INDEX_EVERY, Record, RecorderCostV1};
+use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
@@ -21,9 +20,7 @@ use crate::sync::Ordering;
 
 use describe::Known;
 use out::Out;
-
-/// A chunk closes at so many records (256 KiB), or at a quarter of its ring.
-const CHUNK_RECORDS: u64 = 4096;
+use take::chunk_records;
 
 /// Whether a poll leaves short runs of records for a later chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -238,7 +235,8 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     /// Collects what found no lane since the last look.
     fn look_for_missed(&mut self) {
         let (looked, missed) = (C::ticks(), &mut self.missed);
-        let (records, groups, planes) = self.probe.shared.no_lane_told.take(self.probe.image.no_lane);
+        let (records, groups, planes) =
+            self.probe.shared.no_lane_told.take(self.probe.image.no_lane);
         if groups > 0 {
             if missed.groups == 0 {
                 missed.first = missed.looked;
@@ -249,55 +247,6 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             missed.last = C::ticks();
         }
         missed.looked = looked;
-    }
-
-    /// Takes the records of a lane up to `head`, in chunks, while at least so many wait.
-    fn take(
-        &mut self,
-        id: LaneId,
-        block: &LaneBlock,
-        head: u64,
-        least: u64,
-    ) -> Result<(), S::Error> {
-        // The head was observed first: the names and the claim of every record before it are there.
-        let mut result = self.write_new_names();
-        result = result.and(self.write_claims(id, block));
-        let slots = self.probe.slots(id);
-        let chunk = chunk_records(slots.len() as u64);
-        let mut tail = block.taken();
-        while head.wrapping_sub(tail) >= least {
-            let mut end = tail + head.wrapping_sub(tail).min(chunk);
-            // A chunk ends between groups, and `head` does: step back to where one begins. That is
-            // behind the tail, because no group is longer than a chunk.
-            // SAFETY: this drain is the only consumer (it took `draining`), and `end` is not taken.
-            let begins = |end| unsafe { ring::published(slots, end, end + 1) };
-            while end != head && begins(end)[0].first().is_some_and(Record::continues) {
-                end -= 1;
-            }
-            // SAFETY: as above; the slots are given back below, behind their last use.
-            let records = unsafe { ring::published(slots, tail, end) };
-            overruns(id, records).for_each(|gap| block.took_gap(&gap));
-            let place = Place { lane: id, sequence: tail, span: SpanId(block.spans()) };
-            result = result.and(self.out.records(place, records));
-            if self.out.failed() {
-                self.sink_failed += end - tail;
-            }
-            block.take_until(end);
-            tail = end;
-        }
-        result
-    }
-}
-
-/// Records at which a chunk of a ring closes.
-const fn chunk_records(slots: u64) -> u64 {
-    let quarter = slots / 4;
-    if quarter > CHUNK_RECORDS {
-        CHUNK_RECORDS
-    } else if quarter < GROUP_MAX as u64 {
-        GROUP_MAX as u64
-    } else {
-        quarter
     }
 }
 

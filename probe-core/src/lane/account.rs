@@ -10,7 +10,7 @@ use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
 
 use super::{LaneBlock, Store, add};
 use crate::ring::Ring;
-use crate::sync::Word;
+use crate::sync::{Ordering, Word, fence};
 
 /// Counters that the producer shows to the drain, for as long as the probe lives.
 pub(crate) struct Shown {
@@ -52,6 +52,8 @@ pub(crate) struct Drained {
     /// Drops of the recording that has ended.
     lost_records: Word,
     lost_groups: Word,
+    /// Records of this recording that were written over before they were taken.
+    lapped: Word,
 }
 
 /// A lane's counters over one recording.
@@ -111,6 +113,7 @@ impl Drained {
             base_out_of_order,
             lost_records,
             lost_groups,
+            lapped,
         })
     }
 }
@@ -233,6 +236,25 @@ impl LaneBlock {
         self.shown_mirror().map_or(taken, |mirror| mirror.published.observe(taken))
     }
 
+    /// The first position that a reader may still find whole, where the oldest is stored over.
+    pub(crate) fn oldest_whole(&self) -> u64 {
+        let reserved = self.shown_mirror().map_or(0, |mirror| mirror.reserved.get());
+        reserved.saturating_sub(self.mask.get() + 1)
+    }
+
+    /// The same for what was copied before: a copy is whole from there on. The producer makes known
+    /// what it is about to store to before it does; whoever reads anything of what it stores then,
+    /// reads that too.
+    pub(crate) fn oldest_whole_after_copy(&self) -> u64 {
+        fence(Ordering::Acquire);
+        self.oldest_whole()
+    }
+
+    /// So many records were written over before they were taken.
+    pub(crate) fn lapped(&self, records: u64) {
+        add(&self.drain.lapped, records);
+    }
+
     /// Remembers how many records waited.
     pub(crate) fn saw_waiting(&self, waiting: u64) {
         self.drain.high_water.set(self.drain.high_water.get().max(waiting));
@@ -278,6 +300,7 @@ impl LaneBlock {
         drain.lost_records.set(0);
         drain.lost_groups.set(0);
         drain.high_water.set(0);
+        drain.lapped.set(0);
         // An owner from before is still to be named; who gave the lane back is not.
         let claims = self.claims.count();
         drain.claims.set(if self.is_claimed() { claims.saturating_sub(1) } else { claims });
@@ -315,6 +338,11 @@ impl LaneBlock {
         let gaps = self.shown.gaps.get().saturating_sub(self.drain.gaps.get());
         let dropped = self.dropped().0.saturating_sub(self.drain.gap_records.get());
         waiting.saturating_sub(gaps).saturating_add(dropped)
+    }
+
+    /// Records that were written over before they were taken.
+    pub(crate) fn lapped_records(&self) -> u64 {
+        self.drain.lapped.get()
     }
 
     /// The counters of the recording that has ended; `None` when there is nothing to tell.

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ClockCode, DType, DeviceCode, HostNs, LaneId, Level, NameId, Phase, RunId, SpanId, Ticks,
+    ClockCode, DType, DeviceCode, GapReason, HostNs, LaneId, Level, NameId, Phase, RunId, SpanId,
+    Ticks,
 };
 
 /// The run. Strings that the application did not give are empty or `None`.
@@ -324,4 +325,18 @@ pub struct RecorderCostV1 {
     pub span: u64,
     /// Names that did not fit the arena.
     pub unnamed: u64,
+}
+
+/// Positions of a lane that hold no records: they were stored, and are lost for a known reason. It
+/// stands before the lane's next chunk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoleV1 {
+    /// The lane.
+    pub lane: LaneId,
+    /// The first of the positions.
+    pub sequence: u64,
+    /// How many they are.
+    pub records: u64,
+    /// Why they are lost.
+    pub reason: GapReason,
 }

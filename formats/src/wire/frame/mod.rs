@@ -98,4 +98,8 @@ frames! {
     Totals = 20, 1: TotalsV1;
     /// What recording costs, as calibrated.
     RecorderCost = 21, 1: RecorderCostV1;
+    /// Positions that hold no records, and why.
+    Hole = 22, 1: HoleV1;
+    /// In a rings file: the file that the rings are drained into.
+    RecordingFile = 23, 1: ItemV1<'a>;
 }

@@ -1,0 +1,165 @@
+//! Taking records out of a ring, into chunks.
+
+use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, Place, Record};
+use tmrun_formats::{GapReason, LaneId, SpanId};
+
+use super::{Drain, overruns};
+use crate::clock::{Clock, Overrun};
+use crate::lane::LaneBlock;
+use crate::ring;
+use crate::sink::Sink;
+
+/// A chunk closes at so many records (256 KiB), or at a quarter of its ring.
+const CHUNK_RECORDS: u64 = 4096;
+
+/// Records that are copied at once out of a ring whose producer may be storing over them: a chunk.
+pub(super) const COPIED: usize = 256;
+
+/// Records at which a chunk of a ring closes.
+pub(super) const fn chunk_records(slots: u64) -> u64 {
+    let quarter = slots / 4;
+    if quarter > CHUNK_RECORDS {
+        CHUNK_RECORDS
+    } else if quarter < GROUP_MAX as u64 {
+        GROUP_MAX as u64
+    } else {
+        quarter
+    }
+}
+
+impl<C: Clock, S: Sink> Drain<'_, C, S> {
+    /// Takes the records of a lane up to `head`, in chunks, while at least so many wait.
+    pub(super) fn take(
+        &mut self,
+        id: LaneId,
+        block: &LaneBlock,
+        head: u64,
+        least: u64,
+    ) -> Result<(), S::Error> {
+        // The head was observed first: the names and the claim of every record before it are there.
+        let mut result = self.write_new_names();
+        result = result.and(self.write_claims(id, block));
+        let taken = match C::OVERRUN {
+            // The recorder's own lane is drained by whoever fills it.
+            Overrun::Overwrite if id != LaneId::RECORDER => {
+                self.take_moving(id, block, head, least)
+            }
+            _ => self.take_resting(id, block, head, least),
+        };
+        result.and(taken)
+    }
+
+    /// Of a ring in which nothing is stored over before it is taken: the slots are the chunk.
+    fn take_resting(
+        &mut self,
+        id: LaneId,
+        block: &LaneBlock,
+        head: u64,
+        least: u64,
+    ) -> Result<(), S::Error> {
+        let mut result = Ok(());
+        let slots = self.probe.slots(id);
+        let chunk = chunk_records(slots.len() as u64);
+        let mut tail = block.taken();
+        while head.wrapping_sub(tail) >= least.max(1) {
+            let mut end = tail + head.wrapping_sub(tail).min(chunk);
+            // A chunk ends between groups, and `head` does: step back to where one begins. That is
+            // behind the tail, because no group is longer than a chunk; a mapped page that was
+            // written to by somebody else could say otherwise.
+            // SAFETY: this drain is the only consumer (it took `draining`), and `end` is not taken.
+            let begins = |end| unsafe { ring::published(slots, end, end + 1) };
+            let first = tail + 1;
+            while end != head
+                && end > first
+                && begins(end)[0].first().is_some_and(Record::continues)
+            {
+                end -= 1;
+            }
+            // SAFETY: as above; the slots are given back below, behind their last use.
+            let records = unsafe { ring::published(slots, tail, end) };
+            result = result.and(self.write_records(id, block, tail, records));
+            block.take_until(end);
+            tail = end;
+        }
+        result
+    }
+
+    /// Of a ring whose producer stores over the oldest: records are copied out, and then it is seen
+    /// which of them were whole.
+    fn take_moving(
+        &mut self,
+        id: LaneId,
+        block: &LaneBlock,
+        head: u64,
+        least: u64,
+    ) -> Result<(), S::Error> {
+        let mut result = Ok(());
+        let slots = self.probe.slots(id);
+        let mut copied = [Record::default(); COPIED];
+        let mut tail = block.taken();
+        while head.saturating_sub(tail) >= least.max(1) {
+            let from = tail.max(block.oldest_whole());
+            let waiting = head.saturating_sub(from);
+            let count = waiting.min(COPIED as u64) as usize;
+            let copied = copied.get_mut(..count).unwrap_or_default();
+            ring::copy(slots, from, copied);
+            let whole = block.oldest_whole_after_copy();
+            let mut records = copied.get(whole.saturating_sub(from) as usize..).unwrap_or_default();
+            let mut first = from + (count - records.len()) as u64;
+            if first != tail {
+                // What continues a group whose head was written over belongs to nothing.
+                let rest = records.iter().take_while(|record| record.continues()).count();
+                records = records.get(rest..).unwrap_or_default();
+                first += rest as u64;
+            }
+            if from + (count as u64) < head {
+                // More follows, of the last group perhaps: it is taken with what follows.
+                let last = records.iter().rposition(|record| !record.continues());
+                records = records.get(..last.unwrap_or_default()).unwrap_or_default();
+            }
+            if records.is_empty() && first == tail {
+                // No group is that long: a mapped page was written to by somebody else.
+                first += count as u64;
+            }
+            let end = first + records.len() as u64;
+            if first > tail {
+                result = result.and(self.write_hole(id, block, tail, first - tail));
+            }
+            if !records.is_empty() {
+                result = result.and(self.write_records(id, block, first, [records, &[]]));
+            }
+            block.take_until(end);
+            tail = end;
+        }
+        result
+    }
+
+    fn write_records(
+        &mut self,
+        lane: LaneId,
+        block: &LaneBlock,
+        sequence: u64,
+        records: [&[Record]; 2],
+    ) -> Result<(), S::Error> {
+        overruns(lane, records).for_each(|gap| block.took_gap(&gap));
+        let place = Place { lane, sequence, span: SpanId(block.spans()) };
+        let result = self.out.records(place, records);
+        if self.out.failed() {
+            self.sink_failed += (records[0].len() + records[1].len()) as u64;
+        }
+        result
+    }
+
+    /// These positions were written over before they were taken.
+    fn write_hole(
+        &mut self,
+        lane: LaneId,
+        block: &LaneBlock,
+        sequence: u64,
+        records: u64,
+    ) -> Result<(), S::Error> {
+        block.lapped(records);
+        let reason = GapReason::LAPPED;
+        self.out.frames(&[Frame::Hole(HoleV1 { lane, sequence, records, reason })])
+    }
+}
