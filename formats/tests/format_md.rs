@@ -329,3 +329,36 @@ fn the_page_gives_the_constants_of_the_code() {
     assert_eq!(crc32fast::hash(b"123456789"), 0xCBF4_3926);
     assert!(PAGE.contains("0xCBF43926"));
 }
+
+#[test]
+fn the_page_places_every_field_of_the_rings_header_and_the_lane_block() {
+    let written = columns("Rings header", [0, 2]);
+    let placed = rings::RingsHeader::FIELDS.iter();
+    let placed = placed.map(|(field, offset)| [offset.to_string(), (*field).to_owned()]);
+    let fields = written.iter().skip(3).take(placed.len());
+    assert_eq!(fields.cloned().collect::<Vec<_>>(), placed.collect::<Vec<_>>());
+    let magic = rings::RINGS_MAGIC.map(|byte| format!("{byte:02X}")).join(" ");
+    assert!(PAGE.contains(&magic));
+    let header = rings::RingsHeader { slots: 64, recorder_slots: 64, ..Default::default() };
+    let bytes = header.encode();
+    assert_eq!(u32::from_le_bytes(bytes[8..12].try_into().expect("4 bytes")), rings::RINGS_VERSION);
+    assert_eq!(crc32fast::hash(&bytes[..252]).to_le_bytes(), bytes[252..]);
+
+    use rings::LaneImage as Lane;
+    let placed = [
+        ("published", Lane::PUBLISHED),
+        ("reserved", Lane::RESERVED),
+        ("depth", Lane::DEPTH),
+        ("first", Lane::FIRST),
+        ("base", Lane::BASE),
+        ("dropped", Lane::DROPPED),
+        ("drops_at", Lane::DROPPED + 16),
+        ("drop_planes", Lane::DROPPED + 32),
+        ("claims", Lane::CLAIMS),
+        ("claim", Lane::CLAIM),
+        ("open", Lane::OPEN),
+    ];
+    let placed = placed.map(|(field, offset)| [offset.to_string(), field.to_owned()]);
+    assert_eq!(columns("Lane block", [0, 2]), placed);
+    assert_eq!(Lane::SIZE, 4_736);
+}

@@ -139,6 +139,20 @@ impl<'p, C> ProbeRef<'p, C> {
         Names { counters: &self.shared.names, entries, index, arena, shown }
     }
 
+    /// Shows all names, codes and claims once more: for whoever has just mapped the image.
+    #[cfg(feature = "std")]
+    pub(crate) fn show_all(&self) {
+        self.names().show_all();
+        let shown = &self.image.codes;
+        for (code, name) in self.shared.devices.range(0..self.shared.devices.count()) {
+            show(shown.devices.get(usize::from(code)), name);
+        }
+        for (code, name) in self.shared.dtypes.range(0..self.shared.dtypes.count()) {
+            show(shown.dtypes.get(usize::from(code)), name);
+        }
+        self.lanes.iter().for_each(LaneBlock::show_claims);
+    }
+
     /// The lane's slots.
     pub(crate) fn slots(&self, lane: LaneId) -> &'p [Slot] {
         self.image.ring(lane).map_or(&[], |ring| ring.slots)

@@ -229,6 +229,13 @@ impl Shared {
         self.exclusively(|| self.set_threshold(Threshold::OFF, LevelSource::APPLICATION, now));
     }
 
+    /// The same in a forked child, where whoever was changing the level is no more.
+    #[cfg(feature = "std")]
+    pub(crate) fn disarm_in_child(&self, now: fn() -> Ticks) {
+        self.changing.store(false, Ordering::Release);
+        self.disarm(now);
+    }
+
     /// Changes the level of a recording that runs; else it does nothing.
     pub(crate) fn change_level(&self, to: Level, source: LevelSource, now: fn() -> Ticks) {
         self.exclusively(|| {

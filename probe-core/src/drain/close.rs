@@ -43,7 +43,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         let mut all = 0_u64;
         for (lane, block) in self.probe.application_lanes() {
             let (dropped, gap) = block.end_recording(lane);
-            all = all.saturating_add(dropped).saturating_add(block.lapped_records());
+            all = all.saturating_add(dropped).saturating_add(block.lost_from_ring());
             if let Some(gap) = gap {
                 own.store_own(gap.first, &gap);
             }

@@ -62,6 +62,15 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         let chunk = chunk_records(slots.len() as u64);
         let mut tail = block.taken();
         while head.wrapping_sub(tail) >= least.max(1) {
+            // SAFETY: this drain is the only consumer (it took `draining`), and `tail` is not taken.
+            let next = unsafe { ring::published(slots, tail, tail + 1) };
+            if next[0].first().is_some_and(|record| record.header().seq != tail as u32) {
+                // Stored while the rings were being mapped, into the pages that they had before.
+                result = result.and(self.write_hole(id, block, tail, 1, GapReason::TORN));
+                tail += 1;
+                block.take_until(tail);
+                continue;
+            }
             let mut end = tail + head.wrapping_sub(tail).min(chunk);
             // A chunk ends between groups, and `head` does: step back to where one begins. That is
             // behind the tail, because no group is longer than a chunk; a mapped page that was
@@ -123,7 +132,8 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
             }
             let end = first + records.len() as u64;
             if first > tail {
-                result = result.and(self.write_hole(id, block, tail, first - tail));
+                result =
+                    result.and(self.write_hole(id, block, tail, first - tail, GapReason::LAPPED));
             }
             if !records.is_empty() {
                 result = result.and(self.write_records(id, block, first, [records, &[]]));
@@ -150,16 +160,16 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         result
     }
 
-    /// These positions were written over before they were taken.
+    /// These positions hold no records any more.
     fn write_hole(
         &mut self,
         lane: LaneId,
         block: &LaneBlock,
         sequence: u64,
         records: u64,
+        reason: GapReason,
     ) -> Result<(), S::Error> {
-        block.lapped(records);
-        let reason = GapReason::LAPPED;
+        block.lost_in_ring(records);
         self.out.frames(&[Frame::Hole(HoleV1 { lane, sequence, records, reason })])
     }
 }

@@ -54,6 +54,8 @@ pub(crate) struct Drained {
     lost_groups: Word,
     /// Records of this recording that were written over before they were taken.
     lapped: Word,
+    /// Slots of the ring.
+    pub(super) slots: Word,
 }
 
 /// A lane's counters over one recording.
@@ -114,6 +116,7 @@ impl Drained {
             lost_records,
             lost_groups,
             lapped,
+            slots,
         })
     }
 }
@@ -233,7 +236,11 @@ impl LaneBlock {
     /// What is published, from the drain's tail on.
     pub(crate) fn observe_head(&self) -> u64 {
         let taken = self.taken();
-        self.shown_mirror().map_or(taken, |mirror| mirror.published.observe(taken))
+        let Some(mirror) = self.shown_mirror() else { return taken };
+        let head = mirror.published.observe(taken);
+        // A mapped page may have been written to by somebody else: never beyond what was stored.
+        let in_ring = head.wrapping_sub(taken) <= self.drain.slots.get();
+        if in_ring || head <= self.head.get() { head } else { taken }
     }
 
     /// The first position that a reader may still find whole, where the oldest is stored over.
@@ -250,8 +257,8 @@ impl LaneBlock {
         self.oldest_whole()
     }
 
-    /// So many records were written over before they were taken.
-    pub(crate) fn lapped(&self, records: u64) {
+    /// So many records were lost from the ring before they were taken.
+    pub(crate) fn lost_in_ring(&self, records: u64) {
         add(&self.drain.lapped, records);
     }
 
@@ -340,8 +347,8 @@ impl LaneBlock {
         waiting.saturating_sub(gaps).saturating_add(dropped)
     }
 
-    /// Records that were written over before they were taken.
-    pub(crate) fn lapped_records(&self) -> u64 {
+    /// Records that were lost from the ring before they were taken.
+    pub(crate) fn lost_from_ring(&self) -> u64 {
         self.drain.lapped.get()
     }
 

@@ -108,7 +108,36 @@ impl LaneBlock {
     pub(super) fn place(&self, ring: Ring<'_>) {
         self.slots.store(ring.slots.as_ptr().cast_mut(), Ordering::Relaxed);
         self.mask.set((ring.slots.len() as u64).wrapping_sub(1));
+        self.drain.slots.set(ring.slots.len() as u64);
         self.mirror.store(core::ptr::from_ref(ring.mirror).cast_mut(), Ordering::Release);
+    }
+
+    /// Shows the last claims once more.
+    #[cfg(feature = "std")]
+    pub(crate) fn show_claims(&self) {
+        if self.shown_mirror().is_some() {
+            let count = self.claims.count();
+            let oldest = count.saturating_sub(REMEMBERED as u64);
+            (oldest..count).for_each(|number| self.show_claim(number + 1));
+        }
+    }
+
+    /// In a forked child, whose one thread had that number: what the lane shows may be gone, and a
+    /// lane of another thread has no owner any more.
+    #[cfg(feature = "std")]
+    pub(crate) fn survive_fork(&self, thread: u64) {
+        let Some(mirror) = self.shown_mirror() else { return };
+        mirror.published.publish(self.head.get());
+        mirror.reserved.set(self.head.get());
+        let owner = self.claims.entry(self.claims.count().wrapping_sub(1)).thread.get();
+        // Without a number the lane was claimed by the application, which knows what becomes of it.
+        if owner != 0 && owner != thread {
+            self.set_depth(0);
+            self.guards.set(0);
+            self.claims.state.store(FREE, Ordering::Release);
+        } else {
+            self.set_depth(self.depth.get());
+        }
     }
 
     fn show_claim(&self, count: u64) {

@@ -33,6 +33,20 @@ pub enum RecordError {
         /// What it is set to.
         found: String,
     },
+    /// The file of the mapped rings could not be made, its blocks not reserved, or it could not be
+    /// mapped; nothing is recorded.
+    Rings {
+        /// The file, or the folder that it was to be in.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// This process was forked from the one that records: nothing of it is in the file. It may
+    /// record into a file of its own.
+    Forked {
+        /// The parent's file.
+        path: PathBuf,
+    },
     /// The recorder's thread could not be started, or did not come to its end.
     Thread {
         /// Why.
@@ -67,6 +81,18 @@ impl std::fmt::Display for RecordError {
                 f,
                 "TMRUN_LEVEL is {found:?}: expected 0, 1, 2, 3, pulse, timing, metadata or numerics"
             ),
+            Self::Rings { path, source } => write!(
+                f,
+                "the mapped rings cannot lie at {}: {source}; choose another folder with \
+                 ProfileRun::rings_in, or record without the flight recorder",
+                path.display()
+            ),
+            Self::Forked { path } => write!(
+                f,
+                "{} is recorded by the parent of this process: nothing that the child did since \
+                 the fork is in it; record the child into a file of its own",
+                path.display()
+            ),
             Self::Thread { source } => write!(f, "the recorder's thread failed: {source}"),
         }
     }
@@ -76,10 +102,11 @@ impl std::error::Error for RecordError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
             Self::Busy(error) => Some(error),
-            Self::Create { source, .. } | Self::Write { source, .. } | Self::Thread { source } => {
-                Some(source)
-            }
-            Self::Level { .. } => None,
+            Self::Create { source, .. }
+            | Self::Write { source, .. }
+            | Self::Rings { source, .. }
+            | Self::Thread { source } => Some(source),
+            Self::Level { .. } | Self::Forked { .. } => None,
         }
     }
 }

@@ -3,6 +3,13 @@
 mod cost;
 mod error;
 mod file;
+#[cfg(target_os = "linux")]
+mod flight;
+#[cfg(not(target_os = "linux"))]
+#[path = "no_flight.rs"]
+mod flight;
+#[cfg(target_os = "linux")]
+mod fork;
 mod host;
 mod run;
 mod thread;

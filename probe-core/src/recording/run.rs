@@ -1,5 +1,7 @@
 //! What a run is: who runs what, on which device, built how.
 
+use std::path::{Path, PathBuf};
+
 use tmrun_formats::wire::{Frame, ItemV1, RunV1, TagV1};
 use tmrun_formats::{Level, Phase, RunId};
 
@@ -37,6 +39,8 @@ pub struct ProfileRun {
     tags: Vec<(String, String)>,
     pub(super) level: Option<Level>,
     pub(super) replace: bool,
+    pub(super) flight: bool,
+    pub(super) rings_in: Option<PathBuf>,
 }
 
 impl ProfileRun {
@@ -71,6 +75,8 @@ impl ProfileRun {
             tags: Vec::new(),
             level: None,
             replace: false,
+            flight: false,
+            rings_in: None,
         }
     }
 
@@ -91,6 +97,23 @@ impl ProfileRun {
     pub fn replace(mut self, replace: bool) -> Self {
         self.replace = replace;
         self
+    }
+
+    /// Keeps the rings in a mapped file, so that a crash of any kind leaves every record that was
+    /// stored: `tmrun salvage` joins it to the recording. It lies in `$XDG_RUNTIME_DIR/tmrun`, else
+    /// in `/dev/shm/tmrun-<uid>`, takes as much room as the probe's rings and names, and is removed
+    /// when the run is finished. (Linux, 64 bits.)
+    #[must_use]
+    pub fn flight_recorder(mut self) -> Self {
+        self.flight = true;
+        self
+    }
+
+    /// The same with the rings in this folder, on a disk if need be; it is made if it is not there.
+    #[must_use]
+    pub fn rings_in(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.rings_in = Some(folder.into());
+        self.flight_recorder()
     }
 
     /// Invocations that warm up before the first one that counts.
@@ -186,10 +209,12 @@ impl ProfileRun {
         run: RunId,
         clock: (&str, bool),
         ring_slots: u64,
+        rings: Option<&Path>,
         write: impl FnOnce(&[Frame<'_>]) -> R,
     ) -> R {
         let (host, (rank, world_size)) = (host::host_name(), host::rank());
         let drawn = run.to_string();
+        let rings = rings.map(|path| path.to_string_lossy());
         let mut frames = vec![Frame::Run(RunV1 {
             run,
             run_id: self.run_id.as_deref().unwrap_or(&drawn),
@@ -209,7 +234,7 @@ impl ProfileRun {
             pid: Some(std::process::id()),
             rank,
             world_size,
-            rings: None,
+            rings: rings.as_deref(),
             clock: clock.0,
             clock_invariant: clock.1,
             ring_slots,

@@ -9,9 +9,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tmrun_formats::Level;
-use tmrun_formats::wire::{FileHeader, Frame, TerminalV1};
+use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1, TerminalV1};
 
 use super::file::FileSink;
+use super::flight::{self, Flight};
 use super::{ProfileRun, RecordError, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
@@ -38,6 +39,9 @@ pub struct Recording {
     thread: Option<JoinHandle<Result<Summary, RecordError>>>,
     end: Arc<Mutex<Option<End>>>,
     path: PathBuf,
+    rings: Option<PathBuf>,
+    /// The process that records; a child of it has this value too.
+    process: u32,
 }
 
 /// How the run ended.
@@ -75,13 +79,21 @@ impl<C: Clock> ProbeRef<'static, C> {
         let clock = (C::name(), C::is_invariant());
         let slots = self.ring_slots() as u64;
         let recording_cost = cost::measure::<C>();
-        let drain = run.with_frames(id, clock, slots, |frames| {
-            let mut frames = frames.to_vec();
-            frames.push(Frame::Calibration(first));
-            frames.push(Frame::RecorderCost(recording_cost));
-            Drain::start_held(hold, FileSink(file), &header, &frames, level)
-        });
-        let mut drain = drain.map_err(create)?;
+        let rings = run.flight.then(|| flight::place(run.rings_in.as_deref(), id)).transpose()?;
+        #[cfg(target_os = "linux")]
+        super::fork::watch(*self);
+        let (mut drain, flight) =
+            run.with_frames(id, clock, slots, rings.as_deref(), |frames| {
+                let mut frames = frames.to_vec();
+                frames.push(Frame::RecorderCost(recording_cost));
+                let rings = rings
+                    .as_ref()
+                    .map(|rings| map_rings(*self, rings.clone(), &path, &header, &frames, first));
+                let flight = Removed(rings.transpose()?);
+                frames.push(Frame::Calibration(first));
+                let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level);
+                Ok((drain.map_err(create)?, flight))
+            })?;
         drain.set_cost(recording_cost);
 
         let end = Arc::new(Mutex::new(None));
@@ -90,6 +102,7 @@ impl<C: Clock> ProbeRef<'static, C> {
             end: Arc::clone(&end),
             path: path.clone(),
             calibration: Calibration::start(first),
+            flight,
             error: None,
         };
         let thread = std::thread::Builder::new()
@@ -97,7 +110,43 @@ impl<C: Clock> ProbeRef<'static, C> {
             .spawn(move || worker.run())
             .map_err(|source| RecordError::Thread { source })?;
         new_file.keep();
-        Ok(Recording { thread: Some(thread), end, path })
+        Ok(Recording { thread: Some(thread), end, path, rings, process: std::process::id() })
+    }
+}
+
+/// Maps the rings to a file that describes the run, and names the file that they are drained into.
+fn map_rings<C: Clock>(
+    probe: ProbeRef<'static, C>,
+    rings: PathBuf,
+    path: &Path,
+    header: &FileHeader,
+    frames: &[Frame<'_>],
+    first: CalibrationV1,
+) -> Result<Flight, RecordError> {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let text = path.to_string_lossy();
+    // Behind the run: what finds no room is left out from the last on.
+    let mut frames = frames.to_vec();
+    frames.insert(1, Frame::RecordingFile(ItemV1 { text: &text }));
+    Flight::map(probe, rings, header, &frames, first)
+}
+
+/// The mapped rings, whose file is removed unless it is kept: when the recording does not start, or
+/// has ended well.
+#[derive(Debug)]
+struct Removed(Option<Flight>);
+
+impl Removed {
+    fn keep(&mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Removed {
+    fn drop(&mut self) {
+        if let Some(flight) = self.0.take() {
+            flight.finished();
+        }
     }
 }
 
@@ -137,6 +186,11 @@ impl Recording {
         &self.path
     }
 
+    /// The file that the rings are mapped to, with [`ProfileRun::flight_recorder`].
+    pub fn rings(&self) -> Option<&Path> {
+        self.rings.as_deref()
+    }
+
     /// Ends a run that did what it was to do: writes what is pending and no more.
     ///
     /// # Errors
@@ -157,6 +211,11 @@ impl Recording {
 
     fn end(&mut self, reason: Option<String>) -> Result<Summary, RecordError> {
         let Some(thread) = self.thread.take() else { return Ok(Summary::default()) };
+        if self.process != std::process::id() {
+            // The thread is the parent's, and so are the file and whatever the lock holds.
+            core::mem::forget(thread);
+            return Err(RecordError::Forked { path: self.path.clone() });
+        }
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(End { reason });
         thread.thread().unpark();
         thread.join().unwrap_or_else(|_| {
@@ -184,6 +243,7 @@ struct Worker<C: Clock> {
     end: Arc<Mutex<Option<End>>>,
     path: PathBuf,
     calibration: Calibration,
+    flight: Removed,
     error: Option<io::Error>,
 }
 
@@ -218,6 +278,10 @@ impl<C: Clock> Worker<C> {
         let sample = self.calibration.next(bracket(C::ticks, host_ns));
         let written = self.drain.write_frames(&[Frame::Calibration(sample)]);
         self.keep_error(written);
+        if let Some(flight) = &mut self.flight.0 {
+            let written = flight.reading(sample);
+            self.keep_error(written);
+        }
     }
 
     /// Remembers the first error; the drain goes on, and counts.
@@ -239,7 +303,11 @@ impl<C: Clock> Worker<C> {
         let (summary, finished) = self.drain.finish(&frames);
         match self.error.or(finished.err()) {
             None => Ok(summary),
-            Some(source) => Err(RecordError::Write { path: self.path, source, summary }),
+            Some(source) => {
+                // The rings may hold what the file has not.
+                self.flight.keep();
+                Err(RecordError::Write { path: self.path, source, summary })
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::wire::{Chunks, Frame, Frames, LaneV1, NameV1, TotalsV1, Walked};
+use tmrun_formats::wire::{Chunks, Frame, Frames, HoleV1, LaneV1, NameV1, TotalsV1, Walked};
 
 pub const RECORDER: u16 = 0xffff;
 pub const GAP: u8 = 18;
@@ -95,6 +95,8 @@ pub struct File {
     bytes: Vec<u8>,
     /// Offset and length of every metadata payload.
     metas: Vec<(usize, usize)>,
+    /// Positions that are declared to hold nothing.
+    pub holes: Vec<HoleV1>,
     pub chunks: usize,
     pub indexes: usize,
     pub trailer: bool,
@@ -170,7 +172,10 @@ impl File {
                 assert!(!payload.is_empty(), "a chunk of no records at {at}");
                 assert_eq!(half(header, 20) as usize * 64, payload.len());
                 if let Some(expected) = next.get(&lane) {
-                    assert_eq!(first, *expected, "lane {lane} goes on where it was");
+                    let mut declared = self.holes.iter().filter(|hole| hole.lane.0 == lane);
+                    let hole = declared.next_back().filter(|hole| hole.sequence == *expected);
+                    let expected = expected + hole.map_or(0, |hole| hole.records);
+                    assert_eq!(first, expected, "lane {lane} goes on where it was");
                 }
                 for (i, bytes) in payload.chunks(64).enumerate() {
                     let position = first + i as u64;
@@ -193,7 +198,14 @@ impl File {
                 }
                 next.insert(lane, first + (payload.len() / 64) as u64);
             }
-            2 => self.metas.push((at + 64, payload.len())),
+            2 => {
+                self.metas.push((at + 64, payload.len()));
+                let frames = Frames::new(payload, 0).map(|raw| raw.unwrap().decode().unwrap());
+                self.holes.extend(frames.filter_map(|frame| match frame {
+                    Frame::Hole(hole) => Some(hole),
+                    _ => None,
+                }));
+            }
             3 => {
                 self.indexes += 1;
                 let previous = word(payload, 0) as usize;
