@@ -1,7 +1,11 @@
 //! The bodies of the fuzz targets, one for each thing that is eaten, as plain functions. A body
 //! fails by panicking: on a panic of what it calls, or on an answer that contradicts another.
 
+mod rings;
+mod seal;
+
 use tmrun::audit::audit as audit_trace;
+use tmrun::convert::{Form, Options, Plan};
 use tmrun::scan::Recording;
 use tmrun_formats::runtime;
 use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
@@ -10,16 +14,32 @@ use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 6] = [
     ("tmrun_file", tmrun_file),
+    ("rings_file", rings_file),
     ("meta_frame", meta_frame),
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
     ("audit", audit),
 ];
 
-/// A whole `.tmrun`: walked, scanned and counted twice, with the same result.
+/// A whole `.tmrun`, as it is and with its sums made right: walked, scanned and counted twice, with
+/// the same result, and converted to what reads again.
 pub fn tmrun_file(data: &[u8]) {
+    scan(data);
+    scan(&seal::file(data));
+}
+
+/// The rings of a process that is gone, as they are and with their sums made right. Zeros follow, in
+/// which the larger parts may lie: the inputs stay small.
+pub fn rings_file(data: &[u8]) {
+    rings::read(data);
+    let mut file = data.to_vec();
+    file.resize(data.len().max(80 << 10), 0);
+    rings::read(&seal::rings(file));
+}
+
+fn scan(data: &[u8]) {
     let Ok(recording) = Recording::open(data, "fuzz") else {
         assert!(data.len() < 64 || FileHeader::decode(data).is_err(), "a header that reads, opens");
         return;
@@ -52,6 +72,18 @@ pub fn tmrun_file(data: &[u8]) {
             let (first, last) = record.edges();
             assert!(clock.ns(first) <= clock.ns(last), "the clock map never decreases");
         }
+    }
+    convert(&recording);
+}
+
+fn convert(recording: &Recording<'_>) {
+    for form in [Form::Document, Form::Lines] {
+        let Ok(plan) = Plan::of(recording, Options { form, ..Options::default() }) else {
+            continue;
+        };
+        let mut trace = Vec::new();
+        plan.write(&mut trace, &|_| ()).expect("memory takes everything");
+        runtime::read(&trace).expect("what is converted reads");
     }
 }
 

@@ -1,0 +1,62 @@
+//! The rings of a process that is gone.
+
+use tmrun_formats::LaneId;
+use tmrun_formats::rings::{ClockCell, LaneImage, NameImage, RingsHeader, RunArea};
+use tmrun_formats::wire::{Frames, Record};
+
+/// Everything that can be read of them without an analyzer: nothing lies outside of the file, and no
+/// list is longer than what it is made of.
+pub(crate) fn read(file: &[u8]) {
+    let Ok(header) = RingsHeader::decode(file) else { return };
+    assert!(RingsHeader::decode(&header.encode()).is_err(), "a header alone is not all of it");
+    let part = |offset, length| header.part(file, offset, length);
+    let area = part(header.run_area, RunArea::SIZE);
+    if let Some(frames) = RunArea::frames(area) {
+        let read = Frames::new(frames, 0).map_while(Result::ok).filter(|raw| raw.decode().is_ok());
+        assert!(read.count() <= frames.len() / 8, "a frame has eight bytes at least");
+    }
+    let cells = part(header.clock, ClockCell::COUNT * ClockCell::SIZE);
+    let cells: Vec<_> = ClockCell::read(cells).collect();
+    assert!(cells.is_sorted_by_key(|cell| cell.number));
+    for cell in &cells {
+        let encoded = cell.encode();
+        assert_eq!(ClockCell::read(&encoded).next(), Some(*cell));
+    }
+    let entries = part(header.entries, header.names.saturating_mul(NameImage::SIZE as u64));
+    let names = NameImage::table(entries, part(header.arena, header.arena_length));
+    let ids: Vec<_> = names.map(|name| name.id.0).collect();
+    assert!(ids.is_sorted_by(|a, b| a < b) && ids.len() as u64 <= header.names);
+    // A header may say that its lanes lie over each other; then there are more than bytes.
+    let lanes = header.lanes.min(64) as u16;
+    for lane in (0..lanes).map(LaneId).chain([LaneId::RECORDER]) {
+        let ring = header.ring(file, lane);
+        assert_eq!(Record::slice(ring).0.len() * 64, ring.len(), "a ring is whole slots");
+        let block = header.block(file, lane);
+        assert!(block.last_claims().count() <= LaneImage::CLAIM_COUNT);
+        assert!(block.open_spans().count() < LaneImage::OPEN_COUNT);
+        let _ = block.last_span();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_committed_rings_lead_past_every_sum() {
+        let mut file = include_bytes!("../corpus/rings_file/small").to_vec();
+        file.resize(80 << 10, 0);
+        file[16] ^= 1;
+        assert!(RingsHeader::decode(&file).is_err());
+        let file = crate::seal::rings(file);
+        let header = RingsHeader::decode(&file).unwrap();
+        let area = header.part(&file, header.run_area, RunArea::SIZE);
+        assert!(RunArea::frames(area).is_some_and(|frames| Frames::new(frames, 0).count() > 1));
+        let cells = header.part(&file, header.clock, ClockCell::COUNT * ClockCell::SIZE);
+        assert_eq!(ClockCell::read(cells).count(), 3);
+        let names = header.part(&file, header.entries, 2 * NameImage::SIZE as u64);
+        let arena = header.part(&file, header.arena, header.arena_length);
+        assert_eq!(NameImage::table(names, arena).count(), 2);
+        assert_eq!(header.block(&file, LaneId(0)).open_spans().count(), 2);
+    }
+}
