@@ -202,8 +202,8 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         for (id, block) in probe.all_lanes() {
             // Lanes may come and go between two chunks of theirs: their owners are asked for now.
             result = result.and(self.write_claims(id, block));
-            let head = block.observe_head();
-            let waiting = head.wrapping_sub(block.taken());
+            let (head, taken) = (block.observe_head(), block.taken());
+            let waiting = head.wrapping_sub(taken);
             if waiting == 0 {
                 continue;
             }
@@ -215,7 +215,8 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             let least = if flush == Flush::All { 1 } else { chunk_records(slots) };
             if waiting >= least {
                 result = result.and(self.take(id, block, head, least));
-                polled.records += waiting - head.wrapping_sub(block.taken());
+                // What was written over meanwhile may lie behind that head.
+                polled.records += block.taken().wrapping_sub(taken);
             }
         }
         result.map(|()| polled)
