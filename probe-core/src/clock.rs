@@ -21,6 +21,13 @@ pub trait Clock: 'static {
     /// The time now. Called once for an event and twice for a span: it should be a few instructions.
     fn ticks() -> Ticks;
 
+    /// The time now, unless that takes a call: what is on the way of every record then calls nothing.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn quick_ticks() -> Option<Ticks> {
+        Some(Self::ticks())
+    }
+
     /// The nominal rate.
     fn ticks_per_second() -> u64;
 
@@ -56,6 +63,11 @@ impl<C: Clock> Clock for Overwrite<C> {
     #[inline(always)]
     fn ticks() -> Ticks {
         C::ticks()
+    }
+
+    #[inline(always)]
+    fn quick_ticks() -> Option<Ticks> {
+        C::quick_ticks()
     }
 
     fn ticks_per_second() -> u64 {
@@ -94,8 +106,15 @@ mod auto {
             if FALLBACK.load(Ordering::Relaxed) != 0 {
                 return monotonic();
             }
-            // SAFETY: every x86-64 has the instruction; it has no preconditions.
-            Ticks(unsafe { _rdtsc() })
+            counter()
+        }
+
+        #[inline(always)]
+        fn quick_ticks() -> Option<Ticks> {
+            if cfg!(feature = "std") && FALLBACK.load(Ordering::Relaxed) != 0 {
+                return None;
+            }
+            Some(counter())
         }
 
         fn ticks_per_second() -> u64 {
@@ -122,6 +141,12 @@ mod auto {
         fn is_invariant() -> bool {
             (cfg!(feature = "std") && FALLBACK.load(Ordering::Relaxed) != 0) || is_invariant()
         }
+    }
+
+    #[inline(always)]
+    fn counter() -> Ticks {
+        // SAFETY: every x86-64 has the instruction; it has no preconditions.
+        Ticks(unsafe { _rdtsc() })
     }
 
     /// Out of the way, so that reading the counter stays small enough to be inlined everywhere.

@@ -8,7 +8,7 @@ mod open;
 mod steps;
 
 use tmrun_formats::wire::{Payload, RecordHeader, flags};
-use tmrun_formats::{LaneId, Planes, Ticks};
+use tmrun_formats::{LaneId, Planes, SpanId, Ticks};
 
 use crate::clock::{Clock, Overrun};
 use crate::ring::Slot;
@@ -17,6 +17,7 @@ use crate::sync::{AtomicPtr, Ordering, Position, Word, fence};
 use account::{Drained, Shown, Told};
 use claim::Claims;
 pub(crate) use mirror::LaneMirror;
+pub(crate) use open::Ended;
 pub use open::MAX_DEPTH;
 use steps::{OpenStep, STEPS};
 
@@ -34,10 +35,12 @@ pub struct LaneBlock {
     /// plus the capacity, or `head` while a gap is pending, so that one comparison serves both.
     limit: Word,
     next_span: Word,
-    depth: Word,
-    /// Not zero while a span below the top has ended: then the next end is looked at closely.
-    irregular: Word,
-    id: Word,
+    /// How many spans are open, and in the high half how many of them have ended below the top.
+    top: Word,
+    /// The id of the innermost span that is open, 0 for none.
+    current: Word,
+    /// The lane's number, where a span's record has it: as the parent's lane and as its own.
+    lanes: Word,
 
     tail: Position,
 
@@ -77,9 +80,9 @@ impl LaneBlock {
             head: Word::new(0),
             limit: Word::new(0),
             next_span: Word::new(0),
-            depth: Word::new(0),
-            irregular: Word::new(0),
-            id: Word::new(0),
+            top: Word::new(0),
+            current: Word::new(0),
+            lanes: Word::new(0),
             tail: Position::new(0),
             steps_open: Word::new(0),
             steps: [const { words!(OpenStep { number, phase, ended }) }; STEPS + 1],
@@ -95,12 +98,22 @@ impl LaneBlock {
     /// Which lane it is, once it was claimed.
     #[inline(always)]
     pub(crate) fn id(&self) -> LaneId {
-        LaneId(self.id.get() as u16)
+        LaneId((self.lanes.get() >> 48) as u16)
+    }
+
+    fn set_id(&self, id: LaneId) {
+        self.lanes.set(u64::from(id.0) << 32 | u64::from(id.0) << 48);
+    }
+
+    /// The third word of a span's payload: high half of its id, and the lane twice.
+    #[inline(always)]
+    pub(crate) fn span_word(&self, id: SpanId) -> u64 {
+        id.0 >> 32 | self.lanes.get()
     }
 
     /// What the lane shows. Only for who has the lane, and for the drain of a lane that was had.
     #[inline(always)]
-    fn mirror(&self) -> &LaneMirror {
+    pub(crate) fn mirror(&self) -> &LaneMirror {
         // SAFETY: a lane that is or was claimed has a mirror, which lives as long as its block (both
         // are fields of one probe) and never moves.
         unsafe { &*self.mirror.load(Ordering::Relaxed) }
@@ -126,27 +139,34 @@ impl LaneBlock {
     ) -> Option<Store<'_>> {
         match C::OVERRUN {
             Overrun::DropNewest => self.reserve_free(n, edges, planes),
-            Overrun::Overwrite => Some(self.reserve_oldest(n)),
+            Overrun::Overwrite => Some(self.store_at(self.head.get()).announced(n)),
         }
     }
 
-    /// Room over the oldest records: whoever reads them looks at `reserved` after it has.
+    /// Room for one record, if that takes no look at the tail; nothing is counted if it does.
     #[inline(always)]
-    fn reserve_oldest(&self, n: u64) -> Store<'_> {
-        let at = self.head.get();
-        self.mirror().reserved.set(at + n);
-        fence(Ordering::Release);
-        Store { lane: self, at }
+    pub(crate) fn quick_room<C: Clock>(&self) -> Option<Store<'_>> {
+        let store = self.store_at(self.head.get());
+        match C::OVERRUN {
+            Overrun::DropNewest => (self.limit.get() != store.at).then_some(store),
+            Overrun::Overwrite => Some(store.announced(1)),
+        }
+    }
+
+    #[inline(always)]
+    fn store_at(&self, at: u64) -> Store<'_> {
+        Store { lane: self, mirror: self.mirror(), at }
     }
 
     /// Room that nobody has to read any more.
     #[inline(always)]
     fn reserve_free(&self, n: u64, edges: (Ticks, Ticks), planes: Planes) -> Option<Store<'_>> {
         let mut at = self.head.get();
-        if (self.limit.get().wrapping_sub(at) as i64) < n as i64 {
+        // The limit is never before the head.
+        if self.limit.get().wrapping_sub(at) < n {
             at = self.make_room(n, edges, planes)?;
         }
-        Some(Store { lane: self, at })
+        Some(self.store_at(at))
     }
 
     /// The slow path: looks at the tail, and stores the pending gap before the group, or neither.
@@ -185,10 +205,26 @@ impl LaneBlock {
 /// Reserved slots of one group, filled one after the other and published together.
 pub(crate) struct Store<'a> {
     lane: &'a LaneBlock,
+    mirror: &'a LaneMirror,
     at: u64,
 }
 
-impl Store<'_> {
+impl<'a> Store<'a> {
+    /// What the lane shows.
+    #[inline(always)]
+    pub(crate) const fn mirror(&self) -> &'a LaneMirror {
+        self.mirror
+    }
+
+    /// The next `n` slots are stored to, whatever they hold: whoever reads them looks at `reserved`
+    /// after it has.
+    #[inline(always)]
+    fn announced(self, n: u64) -> Self {
+        self.mirror.reserved.set(self.at + n);
+        fence(Ordering::Release);
+        self
+    }
+
     /// Stores the next record of the group.
     #[inline(always)]
     pub(crate) fn put<P: Payload>(&mut self, header: RecordHeader, payload: &P) {
@@ -205,15 +241,32 @@ impl Store<'_> {
         rest: u32,
         payload: &P,
     ) {
-        let rest = u64::from(self.at as u32) | u64::from(rest) << 32;
-        let [a, b, c, d, e] = payload.words();
+        self.put_raw(ticks, name, u64::from(rest) << 32, payload.words());
+    }
+
+    /// The same with all words but the sequence ready made.
+    #[inline(always)]
+    fn put_raw(&mut self, ticks: Ticks, name: u64, rest: u64, payload: [u64; 5]) {
+        let [a, b, c, d, e] = payload;
+        let rest = self.sequence() | rest;
+        self.next_slot().store([ticks.0, name, rest, a, b, c, d, e]);
+    }
+
+    /// The sequence of the next record, as it lies in the third word of its header.
+    #[inline(always)]
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.at as u32 as u64
+    }
+
+    /// The slot of the next record.
+    #[inline(always)]
+    pub(crate) fn next_slot(&mut self) -> &'a Slot {
         let slots = self.lane.slots.load(Ordering::Relaxed);
         let index = self.at & self.lane.mask.get();
+        self.at = self.at.wrapping_add(1);
         // SAFETY: a claimed lane has a ring of mask + 1 slots, which lives as long as its block
         // (both are fields of one probe); only this producer stores, and only to unpublished slots.
-        let slot = unsafe { &*slots.add(index as usize) };
-        slot.store([ticks.0, name, rest, a, b, c, d, e]);
-        self.at = self.at.wrapping_add(1);
+        unsafe { &*slots.add(index as usize) }
     }
 
     /// Stores a continuation of the group.
@@ -232,7 +285,7 @@ impl Store<'_> {
     #[inline(always)]
     pub(crate) fn publish(self) {
         self.lane.head.set(self.at);
-        self.lane.mirror().published.publish(self.at);
+        self.mirror.published.publish(self.at);
     }
 }
 

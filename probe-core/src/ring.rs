@@ -49,6 +49,13 @@ impl Slot {
         h.set(wh);
     }
 
+    /// Stores one word of a record, for who has them one after the other.
+    #[inline(always)]
+    pub(crate) fn set<const WORD: usize>(&self, word: u64) {
+        const { assert!(WORD < 8) }
+        self.0[WORD].set(word);
+    }
+
     /// What the slot holds now.
     fn load(&self) -> Record {
         Record::from_words(core::array::from_fn(|word| self.0[word].get()))

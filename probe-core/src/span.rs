@@ -6,7 +6,7 @@ use tmrun_formats::wire::{Gap, RecordHeader, Span, flags};
 use tmrun_formats::{ExecutionStep, GapReason, Level, NameId, Planes, SpanId, SpanKind, Ticks};
 
 use crate::clock::Clock;
-use crate::lane::LaneBlock;
+use crate::lane::{Ended, LaneBlock, Store};
 use crate::record::{Recorder, Target};
 use crate::site::Site;
 
@@ -16,9 +16,9 @@ use crate::site::Site;
 pub struct SpanShape {
     /// Kind, level and flags of the record, as they lie in the third word of its header. (The site
     /// knows the level too, but a static that anything may write to is no constant to the compiler.)
-    header: u32,
-    kind: SpanKind,
-    step: ExecutionStep,
+    header: u64,
+    /// Kind and step, as they lie in the fourth word of the payload, less one: a depth is added.
+    tail: u64,
 }
 
 impl SpanShape {
@@ -30,24 +30,33 @@ impl SpanShape {
     const fn new(level: Level, flags: u16) -> Self {
         let header = RecordHeader { flags, ..RecordHeader::of::<Span>(level) };
         let [_, _, rest] = header.words();
-        Self { header: (rest >> 32) as u32, kind: SpanKind::FUNCTION, step: ExecutionStep(0) }
+        Self { header: rest, tail: 0 }.with(SpanKind::FUNCTION, ExecutionStep(0))
+    }
+
+    const fn with(self, kind: SpanKind, step: ExecutionStep) -> Self {
+        let tail = (step.0 as u64) << STEP_AT | (kind.0 as u64) << KIND_AT;
+        Self { tail: tail - 1, ..self }
     }
 
     /// The same, standing for something else.
     pub const fn kind(self, kind: SpanKind) -> Self {
-        Self { kind, ..self }
+        self.with(kind, ExecutionStep(((self.tail + 1) >> STEP_AT) as u8))
     }
 
     /// The same, as a part of the training step.
     pub const fn step(self, step: ExecutionStep) -> Self {
-        Self { step, ..self }
+        self.with(SpanKind(((self.tail + 1) >> KIND_AT) as u8), step)
     }
 
     /// The level that asks for it.
     const fn level(self) -> Level {
-        Level((self.header >> 8) as u8)
+        Level((self.header >> 40) as u8)
     }
 }
+
+/// Bits of the payload's fourth word at which step and kind begin; the depth is in front of them.
+const STEP_AT: u32 = 16;
+const KIND_AT: u32 = 24;
 
 /// An open span. Its record is written when the guard is dropped. A guard that was armed when it
 /// opened always writes; one that was not never does.
@@ -65,7 +74,7 @@ pub struct SpanGuard<'l, C: Clock> {
     // Few fields, and none that the open-span stack has: they live in registers.
     block: Option<&'l LaneBlock>,
     start: Ticks,
-    depth: u32,
+    depth: u64,
     shape: SpanShape,
     /// Stays on its thread, as the lane does.
     here: PhantomData<*const C>,
@@ -139,25 +148,66 @@ impl<C: Clock> Drop for SpanGuard<'_, C> {
 /// Writes the record of a span that ends. One call, its arguments in registers: the drop itself then
 /// is small enough for the compiler to inline it everywhere, and to leave it out where nothing is
 /// recorded. (As one piece it is not inlined, and even a compiled-out span pays for a call.)
+///
+/// It calls nothing but at its very end, so that it has no registers to save.
 #[inline(never)]
-fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u32, shape: SpanShape) {
-    let end = C::ticks();
-    let (id, name, parent) = block.leave(depth);
-    let lane = block.id();
-    let span = Span {
-        end,
-        parent,
-        own_high: (id.0 >> 32) as u32,
-        parent_lane: lane,
-        own_lane: lane,
-        depth: depth as u16 - 1,
-        step: shape.step,
-        kind: shape.kind,
+fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u64, shape: SpanShape) {
+    let Some(end) = C::quick_ticks() else {
+        return close_by_slow_clock::<C>(block, start, depth, shape);
     };
-    if let Some(mut store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
-        store.put_words(start, u64::from(name.0) | id.0 << 32, shape.header, &span);
-        store.publish();
+    let (true, Some(store)) = (block.is_top(depth), block.quick_room::<C>()) else {
+        return close_slowly::<C>(block, start, depth, shape, end);
+    };
+    // SAFETY: the span at `depth` is open, because its guard calls, and it is on top.
+    let popped = unsafe { block.pop(store.mirror(), depth) };
+    put(store, block, (start, end), &popped, depth, shape);
+}
+
+#[cold]
+#[inline(never)]
+fn close_by_slow_clock<C: Clock>(block: &LaneBlock, start: Ticks, depth: u64, shape: SpanShape) {
+    close_slowly::<C>(block, start, depth, shape, C::ticks());
+}
+
+/// The same for a span that is not on top, or finds the ring full by the tail that is known.
+#[cold]
+#[inline(never)]
+fn close_slowly<C: Clock>(
+    block: &LaneBlock,
+    start: Ticks,
+    depth: u64,
+    shape: SpanShape,
+    end: Ticks,
+) {
+    let ended = block.leave(depth);
+    if let Some(store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
+        put(store, block, (start, end), &ended, depth, shape);
     }
+}
+
+/// Stores the record, whose words are those of [`Span`], one after the other as they are at hand: so
+/// few are under way at once that no register has to be saved for them.
+#[inline(always)]
+fn put(
+    mut store: Store<'_>,
+    block: &LaneBlock,
+    (start, end): (Ticks, Ticks),
+    ended: &impl Ended,
+    depth: u64,
+    shape: SpanShape,
+) {
+    let header = store.sequence() | shape.header;
+    let slot = store.next_slot();
+    slot.set::<0>(start.0);
+    slot.set::<2>(header);
+    slot.set::<3>(end.0);
+    slot.set::<4>(ended.parent().0);
+    slot.set::<6>(shape.tail.wrapping_add(depth));
+    slot.set::<7>(0);
+    let id = ended.id();
+    slot.set::<1>(u64::from(ended.name().0) | id.0 << 32);
+    slot.set::<5>(block.span_word(id));
+    store.publish();
 }
 
 impl<C: Clock> core::fmt::Debug for SpanGuard<'_, C> {

@@ -87,11 +87,7 @@ fn run(mapped: &str) {
 
     let values = |name: &str| {
         let file = File::finished(&std::fs::read(dir.path().join(name)).unwrap());
-        let named = |kind| {
-            let of_kind = file.of(kind);
-            let names = of_kind.iter().map(|record| file.name(record)).collect::<Vec<_>>();
-            names
-        };
+        let named = |kind| -> Vec<_> { file.of(kind).iter().map(|r| file.name(r)).collect() };
         (named(SCALAR), named(SPAN))
     };
     let (mut scalars, spans) = values("parent.tmrun");

@@ -8,7 +8,7 @@
 use tmrun_formats::wire::{Gap, Payload, RecordHeader};
 use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
 
-use super::{LaneBlock, Store, add};
+use super::{LaneBlock, add};
 use crate::ring::Ring;
 use crate::sync::{Ordering, Word, fence};
 
@@ -189,7 +189,7 @@ impl LaneBlock {
     pub(super) fn store_pending(&self) {
         let gap = self.pending_gap();
         let header = RecordHeader { ticks: gap.first, ..RecordHeader::of::<Gap>(Level::PULSE) };
-        let mut store = Store { lane: self, at: self.head.get() };
+        let mut store = self.store_at(self.head.get());
         store.put(header, &gap);
         self.head.set(store.at);
         let (shown, told) = (&self.shown, &self.told);

@@ -93,10 +93,9 @@ impl LaneBlock {
         if taken {
             return false;
         }
-        self.id.set(id.0.into());
+        self.set_id(id);
         self.place(ring);
-        self.set_depth(0);
-        self.irregular.set(0);
+        self.set_top(ring.mirror, 0);
         self.steps_open.set(0);
         self.settle();
         self.claims.push(self.head.get(), name, thread);
@@ -132,11 +131,12 @@ impl LaneBlock {
         let owner = self.claims.entry(self.claims.count().wrapping_sub(1)).thread.get();
         // Without a number the lane was claimed by the application, which knows what becomes of it.
         if owner != 0 && owner != thread {
-            self.set_depth(0);
+            self.set_top(mirror, 0);
             self.guards.set(0);
             self.claims.state.store(FREE, Ordering::Release);
         } else {
-            self.set_depth(self.depth.get());
+            // The identities of open spans are gone with the parent's pages.
+            self.set_top(mirror, self.top.get());
         }
     }
 
@@ -152,7 +152,7 @@ impl LaneBlock {
     /// Gives the lane back, unless guards of it are alive: a guard may still be dropped, and would
     /// then record into somebody else's lane. Such a lane stays with its dead owner.
     pub(crate) fn release(&self) {
-        if self.depth.get() == 0 && self.guards.get() == 0 {
+        if self.is_bare() && self.guards.get() == 0 {
             self.claims.state.store(FREE, Ordering::Release);
         }
     }

@@ -2,7 +2,7 @@
 
 use tmrun_formats::{NameId, SpanId, Ticks};
 
-use super::{LaneBlock, add};
+use super::{LaneBlock, LaneMirror, add};
 use crate::sync::Word;
 
 /// Spans that may be open on a lane at once. A deeper one is not recorded; a gap says so.
@@ -23,6 +23,11 @@ pub(super) struct OpenSpan {
 
 const ENDED: u64 = 1 << 32;
 
+/// The part of the top that says how many spans are open.
+const DEPTH: u64 = u32::MAX as u64;
+/// What one that has ended below the top adds.
+const IRREGULAR: u64 = 1 << 32;
+
 /// An open span, as another thread sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Open {
@@ -37,94 +42,179 @@ pub(crate) struct Open {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entered {
     pub(crate) start: Ticks,
-    pub(crate) depth: u32,
+    pub(crate) depth: u64,
+}
+
+/// A span that has ended.
+pub(crate) trait Ended {
+    fn id(&self) -> SpanId;
+    fn name(&self) -> NameId;
+    fn parent(&self) -> SpanId;
+}
+
+/// One that was on top: its entry, until the next one is opened, and the entry below.
+pub(crate) struct Popped<'m> {
+    open: &'m OpenSpan,
+    around: &'m OpenSpan,
+}
+
+impl Ended for Popped<'_> {
+    #[inline(always)]
+    fn id(&self) -> SpanId {
+        SpanId(self.open.id.get())
+    }
+
+    #[inline(always)]
+    fn name(&self) -> NameId {
+        NameId(self.open.name.get() as u32)
+    }
+
+    #[inline(always)]
+    fn parent(&self) -> SpanId {
+        SpanId(self.around.id.get())
+    }
+}
+
+/// One that was somewhere on the stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Left {
+    id: SpanId,
+    name: NameId,
+    parent: SpanId,
+}
+
+impl Ended for Left {
+    fn id(&self) -> SpanId {
+        self.id
+    }
+
+    fn name(&self) -> NameId {
+        self.name
+    }
+
+    fn parent(&self) -> SpanId {
+        self.parent
+    }
+}
+
+#[inline(always)]
+fn open_at(mirror: &LaneMirror, depth: u64) -> &OpenSpan {
+    // The mask changes nothing (a depth is at most MAX_DEPTH) and spares the bounds check.
+    &mirror.open[depth as usize & MAX_DEPTH]
 }
 
 impl LaneBlock {
     /// Low half of the id of the span that is open on top, 0 for none.
     #[inline(always)]
     pub(crate) fn enclosing(&self) -> u32 {
-        self.open_at(self.depth.get()).id.get() as u32
+        self.current.get() as u32
     }
 
+    /// So many spans are open, with [`IRREGULAR`] for each below the top that has ended.
     #[inline(always)]
-    pub(super) fn set_depth(&self, depth: u64) {
-        self.depth.set(depth);
-        self.mirror().depth.set(depth);
-    }
-
-    #[inline(always)]
-    fn open_at(&self, depth: u64) -> &OpenSpan {
-        // The mask changes nothing (a depth is at most MAX_DEPTH) and spares the bounds check.
-        &self.mirror().open[depth as usize & MAX_DEPTH]
+    pub(super) fn set_top(&self, mirror: &LaneMirror, top: u64) {
+        self.top.set(top);
+        mirror.depth.set(top & DEPTH);
+        self.current.set(open_at(mirror, top).id.get());
     }
 
     /// Opens a span and returns how deep it is, or `None` when the stack is full.
     #[inline(always)]
     pub(crate) fn enter(&self, name: NameId, now: impl FnOnce() -> Ticks) -> Option<Entered> {
-        let depth = self.depth.get() + 1;
-        if depth > MAX_DEPTH as u64 {
-            return None;
+        let mut top = self.top.get() + 1;
+        if top > MAX_DEPTH as u64 {
+            top = self.irregular_depth(top)?;
         }
         let id = self.next_span.get() + 1;
         // An id whose low half is 0 would read as none: it is skipped.
         let id = id + u64::from(id as u32 == 0);
         self.next_span.set(id);
-        let open = self.open_at(depth);
+        self.current.set(id);
+        let mirror = self.mirror();
+        // SAFETY: it is at most MAX_DEPTH, as was just seen.
+        let open = unsafe { mirror.open.get_unchecked(top as usize) };
         open.id.set(id);
         open.name.set(name.0.into());
         let start = now();
         open.start.set(start.0);
-        self.set_depth(depth);
-        Some(Entered { start, depth: depth as u32 })
+        self.top.set(self.top.get() + 1);
+        mirror.depth.set(top);
+        Some(Entered { start, depth: top })
     }
 
-    /// The span at `depth` has ended: its id, name and parent.
-    #[inline(always)]
-    pub(crate) fn leave(&self, depth: u32) -> (SpanId, NameId, SpanId) {
-        let depth = u64::from(depth);
-        let open = self.open_at(depth);
-        let (id, name) = (SpanId(open.id.get()), NameId(open.name.get() as u32));
-        let parent = SpanId(self.open_at(depth.wrapping_sub(1)).id.get());
-        if self.depth.get() ^ depth | self.irregular.get() == 0 {
-            self.set_depth(depth - 1);
-        } else {
-            self.leave_out_of_order(depth);
-        }
-        (id, name, parent)
-    }
-
-    /// Ends a span while one above it is open, or one whose neighbours below have ended already.
+    /// The depth of a top that is beyond the stack, or only seems to be: below it spans have ended.
     #[cold]
     #[inline(never)]
-    fn leave_out_of_order(&self, depth: u64) {
-        if self.depth.get() != depth {
-            let open = self.open_at(depth);
+    fn irregular_depth(&self, top: u64) -> Option<u64> {
+        Some(top & DEPTH).filter(|depth| *depth <= MAX_DEPTH as u64)
+    }
+
+    /// Whether the span at `depth` is the innermost, and none below it has ended.
+    #[inline(always)]
+    pub(crate) fn is_top(&self, depth: u64) -> bool {
+        self.top.get() == depth
+    }
+
+    /// The span at `depth` has ended.
+    ///
+    /// # Safety
+    ///
+    /// `depth` is that of a span that is open, and [`is_top`](Self::is_top).
+    #[inline(always)]
+    pub(crate) unsafe fn pop<'m>(&self, mirror: &'m LaneMirror, depth: u64) -> Popped<'m> {
+        self.top.set(depth - 1);
+        mirror.depth.set(depth - 1);
+        // SAFETY: an open span has a depth from 1 to MAX_DEPTH.
+        unsafe {
+            let open = mirror.open.as_ptr().add(depth as usize);
+            let popped = Popped { open: &*open, around: &*open.sub(1) };
+            self.current.set(popped.around.id.get());
+            popped
+        }
+    }
+
+    fn left(&self, depth: u64) -> Left {
+        let mirror = self.mirror();
+        let (open, around) = (open_at(mirror, depth), open_at(mirror, depth.wrapping_sub(1)));
+        let popped = Popped { open, around };
+        Left { id: popped.id(), name: popped.name(), parent: popped.parent() }
+    }
+
+    /// The span at `depth` has ended, wherever it is on the stack.
+    pub(crate) fn leave(&self, depth: u64) -> Left {
+        let (mirror, top) = (self.mirror(), self.top.get());
+        let left = self.left(depth);
+        if top & DEPTH == depth {
+            let (mut below, mut irregular) = (depth.wrapping_sub(1), top & !DEPTH);
+            while below > 0 && open_at(mirror, below).name.get() & ENDED != 0 {
+                below -= 1;
+                irregular = irregular.saturating_sub(IRREGULAR);
+            }
+            self.set_top(mirror, irregular | below);
+        } else {
+            let open = open_at(mirror, depth);
             open.name.set(open.name.get() | ENDED);
-            add(&self.irregular, 1);
+            self.top.set(top + IRREGULAR);
             add(&self.shown.out_of_order, 1);
-            return;
         }
-        let mut top = depth - 1;
-        while top > 0 && self.open_at(top).name.get() & ENDED != 0 {
-            top -= 1;
-            self.irregular.set(self.irregular.get().saturating_sub(1));
-        }
-        self.set_depth(top);
+        left
     }
 
     /// The id of the open span at `depth`.
-    pub(crate) fn open_id(&self, depth: u32) -> SpanId {
-        SpanId(self.open_at(depth.into()).id.get())
+    pub(crate) fn open_id(&self, depth: u64) -> SpanId {
+        SpanId(open_at(self.mirror(), depth).id.get())
     }
 
     /// The spans that are open, outermost first. Exact when the owner is at rest; while it moves,
     /// an entry may be one that just ended or just began.
     pub(crate) fn open_spans(&self) -> impl Iterator<Item = Open> + '_ {
         // No span was ever open on a lane that nobody had.
-        let depth = self.shown_mirror().map_or(0, |_| self.depth.get().min(MAX_DEPTH as u64));
-        (1..=depth).filter_map(move |depth| {
-            let (open, around) = (self.open_at(depth), self.open_at(depth - 1));
+        let open = self.shown_mirror().map(|mirror| {
+            let depth = (self.top.get() & DEPTH).min(MAX_DEPTH as u64);
+            (1..=depth).map(move |depth| (depth, mirror))
+        });
+        open.into_iter().flatten().filter_map(move |(depth, mirror)| {
+            let (open, around) = (open_at(mirror, depth), open_at(mirror, depth - 1));
             let name = open.name.get();
             (name & ENDED == 0).then(|| Open {
                 id: SpanId(open.id.get()),
@@ -134,6 +224,11 @@ impl LaneBlock {
                 depth: (depth - 1) as u16,
             })
         })
+    }
+
+    /// Whether no span is open.
+    pub(super) fn is_bare(&self) -> bool {
+        self.top.get() == 0
     }
 
     /// Spans that took an id so far.
