@@ -172,9 +172,10 @@ impl File {
                 assert!(!payload.is_empty(), "a chunk of no records at {at}");
                 assert_eq!(half(header, 20) as usize * 64, payload.len());
                 if let Some(expected) = next.get(&lane) {
-                    let mut declared = self.holes.iter().filter(|hole| hole.lane.0 == lane);
-                    let hole = declared.next_back().filter(|hole| hole.sequence == *expected);
-                    let expected = expected + hole.map_or(0, |hole| hole.records);
+                    let holes = self.holes.iter().filter(|hole| hole.lane.0 == lane);
+                    let expected = holes.fold(*expected, |at, hole| {
+                        if hole.sequence == at { at + hole.records } else { at }
+                    });
                     assert_eq!(first, expected, "lane {lane} goes on where it was");
                 }
                 for (i, bytes) in payload.chunks(64).enumerate() {
