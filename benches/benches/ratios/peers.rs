@@ -1,0 +1,32 @@
+//! The peers, which live in a workspace of their own: built and run from here.
+
+use std::process::Command;
+
+use tmrun_benches::Table;
+
+use crate::Failure;
+
+const MANIFEST: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/peers/Cargo.toml");
+
+pub fn rows(table: &mut Table) -> Result<(), Failure> {
+    let folder = crate::target_folder()?.join("peers");
+    // Tracy is C++: without a compiler the others are measured all the same.
+    let features: &[&str] = if has_cxx() { &["--features", "tracy"] } else { &[] };
+    let ran = Command::new(env!("CARGO"))
+        .args(["run", "--release", "--locked", "--manifest-path", MANIFEST])
+        .args(features)
+        .env("CARGO_TARGET_DIR", folder)
+        .stderr(std::process::Stdio::inherit())
+        .output();
+    match ran {
+        Ok(ran) if ran.status.success() => table.append(serde_json::from_slice(&ran.stdout)?),
+        Ok(ran) => table.miss("every peer", format!("benches/peers: {}", ran.status)),
+        Err(error) => table.miss("every peer", format!("cargo did not start: {error}")),
+    }
+    Ok(())
+}
+
+fn has_cxx() -> bool {
+    let compiler = std::env::var("CXX").unwrap_or_else(|_| "c++".to_owned());
+    Command::new(compiler).arg("--version").output().is_ok_and(|ran| ran.status.success())
+}

@@ -1,0 +1,21 @@
+//! What others' recorders and rings cost, beside ours in the same process: the rows as JSON on
+//! standard output. The benchmark `ratios` of the main workspace builds and runs it.
+
+mod rings;
+mod spans;
+#[cfg(feature = "tracy")]
+mod tracy;
+
+use tmrun_benches::{Table, on_core};
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+fn main() -> Result<(), Failure> {
+    let mut table = Table::default();
+    on_core(0, || {
+        spans::rows(&mut table)?;
+        rings::rows(&mut table)
+    })?;
+    serde_json::to_writer(std::io::stdout(), &table)?;
+    Ok(())
+}

@@ -1,0 +1,232 @@
+//! One span, begun and ended, as each recorder does it.
+
+use std::cell::RefCell;
+use std::hint::black_box;
+use std::time::Duration;
+
+use candle_graph::instrument::{ProfileRun, TraceSession};
+use fastrace::collector::{Config, Reporter, SpanRecord};
+use fastrace::prelude::{LocalSpan, Span, SpanContext};
+use tmrun_benches::{Case, Cost, Row, Table, measure};
+use tmrun_formats::wire::FileHeader;
+use tmrun_formats::{Level, RunId};
+use tmrun_probe_core::{AutoClock, Clock, Drain, Flush, Sink, probe, span};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+
+const ROUNDS: usize = 101;
+const CALLS: u64 = 4000;
+/// Spans in one of what the peer calls a trace or a frame.
+const TOGETHER: u64 = 1000;
+
+probe!(static PROBE: lanes = 2, slots = 1 << 14);
+
+/// Throws away what it is given.
+pub struct Nowhere;
+
+impl Sink for Nowhere {
+    type Error = std::convert::Infallible;
+
+    fn write(&mut self, pieces: &[&[u8]]) -> Result<(), Self::Error> {
+        black_box(pieces);
+        Ok(())
+    }
+}
+
+pub fn header() -> FileHeader {
+    let ticks_per_second = AutoClock::ticks_per_second();
+    FileHeader { run: RunId([0; 16]), created_ns: 0, ticks_per_second }
+}
+
+#[inline(never)]
+fn clock_twice(calls: u64) {
+    for i in 0..calls {
+        black_box(AutoClock::ticks());
+        black_box(i);
+        black_box(AutoClock::ticks());
+    }
+}
+
+#[inline(never)]
+fn ours(calls: u64) {
+    for i in 0..calls {
+        let _span = span!(PROBE, "span");
+        black_box(i);
+    }
+}
+
+#[inline(never)]
+fn puffins(calls: u64) {
+    for i in 0..calls {
+        puffin::profile_scope!("span");
+        black_box(i);
+    }
+}
+
+#[inline(never)]
+fn fastraces(calls: u64) {
+    for _ in 0..calls.div_ceil(TOGETHER) {
+        let root = Span::root("root", SpanContext::random());
+        let _parent = root.set_local_parent();
+        for i in 0..TOGETHER {
+            let _span = LocalSpan::enter_with_local_parent("span");
+            black_box(i);
+        }
+    }
+}
+
+#[inline(never)]
+fn tracings(calls: u64) {
+    for i in 0..calls {
+        let _span = tracing::info_span!("span").entered();
+        black_box(i);
+    }
+}
+
+struct Ignore;
+
+impl Reporter for Ignore {
+    fn report(&mut self, spans: Vec<SpanRecord>) {
+        black_box(spans);
+    }
+}
+
+/// A layer that records what a span is: when it was entered and left, and which one it was.
+struct Recording;
+
+thread_local! {
+    static RECORDED: RefCell<Vec<(u64, u64)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Recording {
+    fn record(id: &tracing::Id) {
+        RECORDED.with_borrow_mut(|recorded| {
+            if recorded.len() >= 1 << 14 {
+                recorded.clear();
+            }
+            recorded.push((id.into_u64(), AutoClock::ticks().0));
+        });
+    }
+}
+
+impl<S: tracing::Subscriber + for<'s> LookupSpan<'s>> Layer<S> for Recording {
+    fn on_enter(&self, id: &tracing::Id, _: Context<'_, S>) {
+        Self::record(id);
+    }
+
+    fn on_exit(&self, id: &tracing::Id, _: Context<'_, S>) {
+        Self::record(id);
+    }
+}
+
+const RULER: &str = "two clock reads";
+
+/// Peers that are Rust, and Tracy when it is compiled in.
+pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
+    let Ok(drain) = Drain::start(*PROBE, Nowhere, &header(), &[], Level::MAX) else {
+        return Err("the probe is being recorded".into());
+    };
+    let drain = RefCell::new(drain);
+    let empty = || {
+        let Ok(_) = drain.borrow_mut().poll(Flush::All);
+    };
+
+    puffin::set_scopes_on(true);
+    puffin::GlobalProfiler::lock().add_sink(Box::new(|frame| drop(black_box(frame))));
+    fastrace::set_reporter(Ignore, Config::default());
+    let dir = tempfile::tempdir_in(memory_folder())?;
+    let run = ProfileRun::training("peers::spans", 1, "cpu");
+    let session = TraceSession::open(dir.path().join("trace.jsonl"), run)?;
+    let graph = |calls: u64| {
+        for i in 0..calls {
+            let _span = session.begin_span("span", candle_graph::trace::SpanKind::Function);
+            black_box(i);
+        }
+    };
+
+    // Before there is a subscriber in the process.
+    let cases = [
+        Case::new(RULER, clock_twice),
+        Case::new("ours", ours).then(empty),
+        Case::new("puffin", |calls| {
+            for _ in 0..calls.div_ceil(TOGETHER) {
+                puffin::GlobalProfiler::lock().new_frame();
+                puffins(TOGETHER);
+            }
+        }),
+        Case::new("fastrace", fastraces).then(|| std::thread::sleep(Duration::from_millis(1))),
+        Case::new("tracing, no subscriber", tracings),
+        Case::new("candle-graph", graph),
+    ];
+    let [two, ours_alone, puffin, fastrace, silent, graph] = measure(cases, ROUNDS, CALLS);
+    table.push(Row::cost("span (in the peers' process)", ours_alone, RULER, two));
+    let mut peer = |name: &str, cost: Cost| {
+        table.push(Row::cost(format!("{name}: a span"), cost, RULER, two));
+    };
+    peer("puffin 0.20, a frame every 1000", puffin);
+    peer("fastrace 0.7.19, a trace every 1000", fastrace);
+    peer("tracing 0.1.44, no subscriber", silent);
+    peer("candle-graph 0.10.1 TraceSession", graph);
+    let row = Row::cost("our span", ours_alone, "candle-graph's span", graph);
+    table.push(row.asked(1.0 / 20.0, 1.0 / 12.0));
+    for (name, cost) in [("puffin's span", puffin), ("fastrace's span", fastrace)] {
+        table.push(Row::cost("our span", ours_alone, name, cost));
+    }
+
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Recording))?;
+    let cases = [
+        Case::new(RULER, clock_twice),
+        Case::new("ours", ours).then(empty),
+        Case::new("tracing, recording", tracings),
+    ];
+    let [two, ours_beside, recording] = measure(cases, ROUNDS, CALLS);
+    let name = "tracing 0.1.44, a layer that notes id and time: a span";
+    table.push(Row::cost(name, recording, RULER, two));
+    table.push(Row::cost("our span", ours_beside, "tracing's recorded span", recording));
+    tracy(table, &empty)
+}
+
+#[cfg(feature = "tracy")]
+fn tracy(table: &mut Table, empty: &dyn Fn()) -> Result<(), crate::Failure> {
+    let drained = match crate::tracy::Drained::start() {
+        Ok(drained) => drained,
+        Err(error) => {
+            table.miss("Tracy", error);
+            return Ok(());
+        }
+    };
+    // Until the server has what there is.
+    let rest = || std::thread::sleep(Duration::from_millis(2));
+    let cases = [
+        Case::new(RULER, clock_twice),
+        Case::new("ours", ours).then(empty),
+        Case::new("C++", |calls| drained.zones(calls)).then(rest),
+        Case::new("tracy-client", |calls| drained.spans(calls)).then(rest),
+        Case::new("tracy-client, client at hand", |calls| drained.spans_by_client(calls))
+            .then(rest),
+    ];
+    let [two, ours, zones, spans, by_client] = measure(cases, ROUNDS, CALLS);
+    let named = [
+        ("Tracy 0.14.1 C++ ZoneScopedN, drained: a span", zones),
+        ("tracy-client 0.19.0 span!, drained: a span", spans),
+        ("tracy-client 0.19.0 Client::span, drained: a span", by_client),
+    ];
+    for (name, cost) in named {
+        table.push(Row::cost(name, cost, RULER, two));
+    }
+    table.push(Row::cost("our span", ours, "Tracy C++'s, drained", zones).asked(0.85, 1.0));
+    table.push(Row::cost("our span", ours, "tracy-client's, drained", spans).asked(0.5, 0.65));
+    Ok(())
+}
+
+#[cfg(not(feature = "tracy"))]
+fn tracy(table: &mut Table, _: &dyn Fn()) -> Result<(), crate::Failure> {
+    table.miss("Tracy, C++ and tracy-client", "no C++ compiler here");
+    Ok(())
+}
+
+/// A folder in memory where there is one.
+fn memory_folder() -> std::path::PathBuf {
+    let memory = std::path::Path::new("/dev/shm");
+    if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
+}
