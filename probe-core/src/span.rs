@@ -49,6 +49,7 @@ impl SpanShape {
     }
 
     /// The level that asks for it.
+    #[inline(always)]
     const fn level(self) -> Level {
         Level((self.header >> 40) as u8)
     }

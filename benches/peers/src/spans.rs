@@ -7,7 +7,7 @@ use std::time::Duration;
 use candle_graph::instrument::{ProfileRun, TraceSession};
 use fastrace::collector::{Config, Reporter, SpanRecord};
 use fastrace::prelude::{LocalSpan, Span, SpanContext};
-use tmrun_benches::{Case, Cost, Row, Table, measure};
+use tmrun_benches::{Case, Cost, Row, Table, measure, pin_others};
 use tmrun_formats::wire::FileHeader;
 use tmrun_formats::{Level, RunId};
 use tmrun_probe_core::{AutoClock, Clock, Drain, Flush, Sink, probe, span};
@@ -134,6 +134,8 @@ pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
     puffin::set_scopes_on(true);
     puffin::GlobalProfiler::lock().add_sink(Box::new(|frame| drop(black_box(frame))));
     fastrace::set_reporter(Ignore, Config::default());
+    // Its collector's thread is not to be measured.
+    pin_others(1)?;
     let dir = tempfile::tempdir_in(memory_folder())?;
     let run = ProfileRun::training("peers::spans", 1, "cpu");
     let session = TraceSession::open(dir.path().join("trace.jsonl"), run)?;
