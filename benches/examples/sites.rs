@@ -1,7 +1,7 @@
 //! Sites beside the same code without them, for `tests/generated_code.rs`, which compiles this file
 //! and reads what the compiler made of it. Nothing runs it.
 
-use tmrun_probe_core::{Level, Target, measured, probe, scalar, span};
+use tmrun_probe_core::{Level, measured, probe, scalar, span};
 
 probe!(static IDLE: lanes = 1, slots = 64);
 probe!(static CAPPED: lanes = 1, slots = 64, max_level = 0);
