@@ -6,12 +6,12 @@
 mod close;
 mod describe;
 mod out;
-mod take;
+pub(crate) mod take;
 
 use tmrun_formats::wire::{FileHeader, Frame, Gap, INDEX_EVERY, Record, RecorderCostV1};
 use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Overrun};
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
 use crate::ring::{self, Ring, Slot};
@@ -34,7 +34,7 @@ pub enum Flush {
 /// What a poll saw.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Polled {
-    /// Records that it took.
+    /// Records that it took, or found written over.
     pub records: u64,
     /// The greatest part of a ring that was waiting, in 1/256.
     pub fullest: u8,
@@ -152,9 +152,9 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         shared.recorder.try_claim(LaneId::RECORDER, own, NameId::NONE, 0);
         let mut late = u64::from(shared.no_lane_told.take(probe.image.no_lane).0);
         for (id, block) in probe.application_lanes() {
-            late = late.saturating_add(begin(id, block, probe.slots(id)));
+            late = late.saturating_add(begin::<C>(id, block, probe.slots(id)));
         }
-        begin(LaneId::RECORDER, &shared.recorder, own.slots);
+        begin::<C>(LaneId::RECORDER, &shared.recorder, own.slots);
         shared.after_finish.set(shared.after_finish.get().saturating_add(late));
         let now = C::ticks();
         let (records, groups, planes) = (0, 0, Planes::NONE);
@@ -211,7 +211,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             let part = u8::try_from(waiting * 255 / slots.max(1)).unwrap_or(u8::MAX);
             polled.fullest = polled.fullest.max(part);
             polled.waiting += waiting;
-            block.saw_waiting(waiting);
+            block.saw_waiting(waiting.min(slots));
             let least = if flush == Flush::All { 1 } else { chunk_records(slots) };
             if waiting >= least {
                 result = result.and(self.take(id, block, head, least));
@@ -253,16 +253,27 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
 
 /// Begins a recording of a lane: what waits in its ring is not of it. Returns how many records of
 /// the application's that is, and were dropped. (The drain that calls it is the only consumer.)
-fn begin(id: LaneId, block: &LaneBlock, slots: &[Slot]) -> u64 {
+pub(crate) fn begin<C: Clock>(id: LaneId, block: &LaneBlock, slots: &[Slot]) -> u64 {
     let head = block.observe_head();
-    // SAFETY: the records are published, and given back by `begin_recording`, behind their last use.
-    let waiting = unsafe { ring::published(slots, block.taken(), head) };
-    let gaps = overruns(id, waiting).count() as u64;
-    block.begin_recording(head, gaps)
+    if rests::<C>(id) {
+        // SAFETY: the ring rests; the records are published, and given back by `begin_recording`,
+        // behind their last use.
+        let waiting = unsafe { ring::published(slots, block.taken(), head) };
+        block.begin_recording(head, overruns(id, waiting).count() as u64)
+    } else {
+        // A lane that drops nothing has no Gap records of drops.
+        block.begin_recording(head, 0)
+    }
+}
+
+/// Whether nothing of this lane is stored over before it is taken. (The recorder's own lane is
+/// drained by whoever fills it.)
+const fn rests<C: Clock>(id: LaneId) -> bool {
+    matches!(C::OVERRUN, Overrun::DropNewest) || id.0 == LaneId::RECORDER.0
 }
 
 /// The gaps of a lane's own drops.
-fn overruns(id: LaneId, records: [&[Record]; 2]) -> impl Iterator<Item = Gap> {
+pub(crate) fn overruns(id: LaneId, records: [&[Record]; 2]) -> impl Iterator<Item = Gap> {
     let gaps = records.into_iter().flatten().filter_map(Record::payload::<Gap>);
     gaps.filter(move |gap| gap.lane == id && gap.reason == GapReason::OVERRUN)
 }

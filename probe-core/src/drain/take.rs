@@ -1,12 +1,14 @@
 //! Taking records out of a ring, into chunks.
 
+use core::ops::Range;
+
 use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, Place, Record};
 use tmrun_formats::{GapReason, LaneId, SpanId};
 
-use super::{Drain, overruns};
-use crate::clock::{Clock, Overrun};
+use super::{Drain, overruns, rests};
+use crate::clock::Clock;
 use crate::lane::LaneBlock;
-use crate::ring;
+use crate::ring::{self, Slot};
 use crate::sink::Sink;
 
 /// A chunk closes at so many records (256 KiB), or at a quarter of its ring.
@@ -27,6 +29,34 @@ pub(super) const fn chunk_records(slots: u64) -> u64 {
     }
 }
 
+/// Copies records of these positions out of a ring whose producer stores over the oldest, as many as
+/// there is room for. Returns the position of the first that is whole, and of a whole group, and the
+/// whole groups from there on: what lies before it is lost.
+pub(crate) fn copy_whole<'c>(
+    block: &LaneBlock,
+    slots: &[Slot],
+    positions: Range<u64>,
+    copied: &'c mut [Record],
+) -> (u64, &'c [Record]) {
+    let head = positions.end;
+    let from = positions.start.max(block.oldest_whole()).min(head);
+    let count = copied.len().min(usize::try_from(head - from).unwrap_or(usize::MAX));
+    let copied = copied.get_mut(..count).unwrap_or_default();
+    ring::copy(slots, from, copied);
+    let torn = block.oldest_whole_after_copy().saturating_sub(from);
+    let torn = count.min(usize::try_from(torn).unwrap_or(usize::MAX));
+    // What continues a group whose head is lost belongs to nothing.
+    let continued = copied.iter().skip(torn).take_while(|record| record.continues()).count();
+    let lost = torn + continued;
+    let mut records = copied.get(lost..).unwrap_or_default();
+    if from + (count as u64) < head {
+        // More follows, of the last group perhaps: it is taken with what follows.
+        let last = records.iter().rposition(|record| !record.continues());
+        records = records.get(..last.unwrap_or_default()).unwrap_or_default();
+    }
+    (from + lost as u64, records)
+}
+
 impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// Takes the records of a lane up to `head`, in chunks, while at least so many wait.
     pub(super) fn take(
@@ -39,14 +69,11 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         // The head was observed first: the names and the claim of every record before it are there.
         let mut result = self.write_new_names();
         result = result.and(self.write_claims(id, block));
-        let taken = match C::OVERRUN {
-            // The recorder's own lane is drained by whoever fills it.
-            Overrun::Overwrite if id != LaneId::RECORDER => {
-                self.take_moving(id, block, head, least)
-            }
-            _ => self.take_resting(id, block, head, least),
-        };
-        result.and(taken)
+        result.and(if rests::<C>(id) {
+            self.take_resting(id, block, head, least)
+        } else {
+            self.take_moving(id, block, head, least)
+        })
     }
 
     /// Of a ring in which nothing is stored over before it is taken: the slots are the chunk.
@@ -107,28 +134,10 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         let mut copied = [Record::default(); COPIED];
         let mut tail = block.taken();
         while head.saturating_sub(tail) >= least.max(1) {
-            let from = tail.max(block.oldest_whole());
-            let waiting = head.saturating_sub(from);
-            let count = waiting.min(COPIED as u64) as usize;
-            let copied = copied.get_mut(..count).unwrap_or_default();
-            ring::copy(slots, from, copied);
-            let whole = block.oldest_whole_after_copy();
-            let mut records = copied.get(whole.saturating_sub(from) as usize..).unwrap_or_default();
-            let mut first = from + (count - records.len()) as u64;
-            if first != tail {
-                // What continues a group whose head was written over belongs to nothing.
-                let rest = records.iter().take_while(|record| record.continues()).count();
-                records = records.get(rest..).unwrap_or_default();
-                first += rest as u64;
-            }
-            if from + (count as u64) < head {
-                // More follows, of the last group perhaps: it is taken with what follows.
-                let last = records.iter().rposition(|record| !record.continues());
-                records = records.get(..last.unwrap_or_default()).unwrap_or_default();
-            }
+            let (mut first, records) = copy_whole(block, slots, tail..head, &mut copied);
             if records.is_empty() && first == tail {
                 // No group is that long: a mapped page was written to by somebody else.
-                first += count as u64;
+                first = head.min(tail + COPIED as u64);
             }
             let end = first + records.len() as u64;
             if first > tail {
