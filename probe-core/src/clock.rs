@@ -91,8 +91,8 @@ pub enum AutoClock {}
 #[cfg(target_arch = "x86_64")]
 mod auto {
     use super::{AutoClock, Clock, Ticks};
-    use crate::sync::{AtomicU8, Ordering};
     use core::arch::x86_64::{__cpuid, _rdtsc};
+    use core::sync::atomic::{AtomicU8, Ordering};
 
     /// 0 is the counter, so that a recorder that has not looked yet pays nothing for it.
     static FALLBACK: AtomicU8 = AtomicU8::new(0);

@@ -4,15 +4,17 @@ use core::ops::Range;
 
 use tmrun_formats::NameId;
 
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering, array, const_fn};
 
 /// Names by code, from 0 on; it only grows. Finding a code is a short walk: do it at set-up.
 pub(crate) struct CodeTable<const N: usize>([AtomicU32; N]);
 
 impl<const N: usize> CodeTable<N> {
-    pub(crate) const fn new() -> Self {
-        const { assert!(N < u8::MAX as usize) }
-        Self([const { AtomicU32::new(0) }; N])
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            const { assert!(N < u8::MAX as usize) }
+            Self(array![AtomicU32::new(0); N])
+        }
     }
 
     /// The code of this name, defined if it is new; `None` when the table is full or there is no

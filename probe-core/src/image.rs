@@ -14,6 +14,7 @@ use crate::ring::{Ring, Slot};
 use crate::shared::Missed;
 #[cfg(feature = "std")]
 use crate::sync::AtomicU32;
+use crate::sync::{array, const_fn};
 
 /// Slots of the recorder's own lane.
 const RECORDER_SLOTS: usize = 128;
@@ -55,24 +56,26 @@ pub(crate) struct Codes {
 }
 
 impl<const LANES: usize, const SLOTS: usize, const NAMES: usize> Image<LANES, SLOTS, NAMES> {
-    pub(crate) const fn new() -> Self {
-        Self {
-            #[cfg(feature = "std")]
-            kept: [const { AtomicU32::new(0) }; KEPT / 4],
-            no_lane: Missed::new(),
-            #[cfg(feature = "std")]
-            codes: Codes {
-                devices: [const { AtomicU32::new(0) }; 254],
-                dtypes: [const { AtomicU32::new(0) }; 127],
-            },
-            #[cfg(feature = "std")]
-            entries: [const { Entry::new() }; NAMES],
-            #[cfg(feature = "std")]
-            arena: [const { ArenaBlock::new() }; NAMES],
-            recorder: LaneMirror::new(),
-            recorder_slots: [const { Slot::new() }; RECORDER_SLOTS],
-            lanes: [const { LaneMirror::new() }; LANES],
-            rings: [const { [const { Slot::new() }; SLOTS] }; LANES],
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                #[cfg(feature = "std")]
+                kept: array![AtomicU32::new(0); KEPT / 4],
+                no_lane: Missed::new(),
+                #[cfg(feature = "std")]
+                codes: Codes {
+                    devices: array![AtomicU32::new(0); 254],
+                    dtypes: array![AtomicU32::new(0); 127],
+                },
+                #[cfg(feature = "std")]
+                entries: array![Entry::new(); NAMES],
+                #[cfg(feature = "std")]
+                arena: array![ArenaBlock::new(); NAMES],
+                recorder: LaneMirror::new(),
+                recorder_slots: array![Slot::new(); RECORDER_SLOTS],
+                lanes: array![LaneMirror::new(); LANES],
+                rings: array![array![Slot::new(); SLOTS]; LANES],
+            }
         }
     }
 }

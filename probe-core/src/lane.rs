@@ -12,7 +12,7 @@ use tmrun_formats::{LaneId, Planes, SpanId, Ticks};
 
 use crate::clock::{Clock, Overrun};
 use crate::ring::Slot;
-use crate::sync::{AtomicPtr, Ordering, Position, Word, fence};
+use crate::sync::{AtomicPtr, Ordering, Position, Word, array, const_fn, fence, words};
 
 use account::{Drained, Shown, Told};
 use claim::Claims;
@@ -64,34 +64,30 @@ impl core::fmt::Debug for LaneBlock {
     }
 }
 
-macro_rules! words {
-    ($name:ident { $($field:ident),* }) => {
-        $name { $($field: Word::new(0)),* }
-    };
-}
-
 impl LaneBlock {
-    /// All zeros, so that a static probe needs no space in the binary.
-    pub(crate) const fn new() -> Self {
-        Self {
-            slots: AtomicPtr::new(core::ptr::null_mut()),
-            mirror: AtomicPtr::new(core::ptr::null_mut()),
-            mask: Word::new(0),
-            head: Word::new(0),
-            limit: Word::new(0),
-            next_span: Word::new(0),
-            top: Word::new(0),
-            current: Word::new(0),
-            lanes: Word::new(0),
-            tail: Position::new(0),
-            steps_open: Word::new(0),
-            steps: [const { words!(OpenStep { number, phase, ended }) }; STEPS + 1],
-            known_tail: Word::new(0),
-            told: Told::new(),
-            guards: Word::new(0),
-            shown: Shown::new(),
-            claims: Claims::new(),
-            drain: Drained::new(),
+    const_fn! {
+        /// All zeros, so that a static probe needs no space in the binary.
+        pub(crate) fn new() -> Self {
+            Self {
+                slots: AtomicPtr::new(core::ptr::null_mut()),
+                mirror: AtomicPtr::new(core::ptr::null_mut()),
+                mask: Word::new(0),
+                head: Word::new(0),
+                limit: Word::new(0),
+                next_span: Word::new(0),
+                top: Word::new(0),
+                current: Word::new(0),
+                lanes: Word::new(0),
+                tail: Position::new(0),
+                steps_open: Word::new(0),
+                steps: array![words!(OpenStep { number, phase, ended }); STEPS + 1],
+                known_tail: Word::new(0),
+                told: Told::new(),
+                guards: Word::new(0),
+                shown: Shown::new(),
+                claims: Claims::new(),
+                drain: Drained::new(),
+            }
         }
     }
 

@@ -59,6 +59,8 @@ mod image;
 mod lane;
 mod macros;
 mod meta;
+#[cfg(all(loom, test))]
+mod models;
 mod names;
 mod places;
 mod probe;

@@ -10,7 +10,7 @@ use core::hash::Hasher;
 
 use tmrun_formats::NameId;
 
-use crate::sync::{AtomicBool, AtomicU32, Ordering};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, array, const_fn};
 
 /// Bytes of arena for each entry of the table.
 pub(crate) const BYTES_PER_NAME: usize = 64;
@@ -48,10 +48,12 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) const fn new() -> Self {
-        Self {
-            texts: [const { Text { start: AtomicU32::new(0), length: AtomicU32::new(0) } }; 4],
-            ready: AtomicU32::new(0),
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                texts: array![Text { start: AtomicU32::new(0), length: AtomicU32::new(0) }; 4],
+                ready: AtomicU32::new(0),
+            }
         }
     }
 }
@@ -82,8 +84,10 @@ pub(crate) struct NameCounters {
 }
 
 impl NameCounters {
-    pub(crate) const fn new() -> Self {
-        Self { entries: AtomicU32::new(0), bytes: AtomicU32::new(0), unnamed: AtomicU32::new(0) }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self { entries: AtomicU32::new(0), bytes: AtomicU32::new(0), unnamed: AtomicU32::new(0) }
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use core::fmt::Write;
 use tmrun_formats::DeviceCode;
 
 use crate::probe::ProbeRef;
-use crate::sync::{AtomicU8, Ordering};
+use crate::sync::{AtomicU8, Ordering, array, const_fn};
 
 /// Ordinals of a backend whose code is kept.
 const KEPT: usize = 32;
@@ -47,8 +47,10 @@ impl core::fmt::Display for DevicePlace {
 pub(crate) struct PlaceCodes([AtomicU8; 1 + 2 * KEPT]);
 
 impl PlaceCodes {
-    pub(crate) const fn new() -> Self {
-        Self([const { AtomicU8::new(0) }; 1 + 2 * KEPT])
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self(array![AtomicU8::new(0); 1 + 2 * KEPT])
+        }
     }
 }
 
@@ -110,8 +112,8 @@ mod tests {
 
     #[test]
     fn a_place_has_the_code_of_its_name() {
-        static PROBE: Probe<AutoClock, 1, 32> = Probe::new();
-        let probe = PROBE.view();
+        let probe = Box::new(Probe::<AutoClock, 1, 32>::new());
+        let probe = probe.view();
         let places = [
             (DevicePlace::Metal(u32::MAX), "metal:4294967295"),
             (DevicePlace::Cuda(0), "cuda:0"),

@@ -13,7 +13,7 @@ use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
 use crate::record::Lane;
 use crate::ring::Slot;
 use crate::shared::{FIRST_DEVICE, FIRST_DTYPE, Shared};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering, array, const_fn};
 
 /// A recorder's memory: `LANES` rings of `SLOTS` records, a table of `NAMES` names (with 64 bytes
 /// of text for each), and the clock that stamps the records.
@@ -34,21 +34,23 @@ pub struct Probe<C, const LANES: usize, const SLOTS: usize, const NAMES: usize =
 impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
     Probe<C, LANES, SLOTS, NAMES>
 {
-    /// An idle probe.
-    pub const fn new() -> Self {
-        const {
-            assert!(SLOTS.is_power_of_two() && SLOTS >= 32, "a power of two, 32 or more slots");
-            assert!(LANES > 0 && LANES < LaneId::RECORDER.0 as usize, "1 to 65,534 lanes");
-            assert!(NAMES > 0 && NAMES <= u32::MAX as usize / BYTES_PER_NAME, "1 to 2^26 names");
-        }
-        Self {
-            shared: Shared::new(),
-            lanes: [const { LaneBlock::new() }; LANES],
-            entries: [const { Entry::new() }; NAMES],
-            index: [const { [const { AtomicU32::new(0) }; 2] }; NAMES],
-            arena: [const { ArenaBlock::new() }; NAMES],
-            image: Image::new(),
-            clock: PhantomData,
+    const_fn! {
+        /// An idle probe.
+        pub fn new() -> Self {
+            const {
+                assert!(SLOTS.is_power_of_two() && SLOTS >= 32, "a power of two, 32 or more slots");
+                assert!(LANES > 0 && LANES < LaneId::RECORDER.0 as usize, "1 to 65,534 lanes");
+                assert!(NAMES > 0 && NAMES <= u32::MAX as usize / BYTES_PER_NAME, "1 to 2^26 names");
+            }
+            Self {
+                shared: Shared::new(),
+                lanes: array![LaneBlock::new(); LANES],
+                entries: array![Entry::new(); NAMES],
+                index: array![array![AtomicU32::new(0); 2]; NAMES],
+                arena: array![ArenaBlock::new(); NAMES],
+                image: Image::new(),
+                clock: PhantomData,
+            }
         }
     }
 

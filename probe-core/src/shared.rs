@@ -10,14 +10,16 @@ use crate::lane::LaneBlock;
 use crate::names::{NameCounters, Names};
 use crate::places::PlaceCodes;
 use crate::site::Sites;
-use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, Word};
+use crate::sync::{
+    AtomicBool, AtomicU8, AtomicU32, Ordering, Word, array, const_fn, fence, spin_loop,
+};
 
 /// The first code that a file defines by a frame.
 pub(crate) const FIRST_DEVICE: u8 = 1;
 /// The first code that a file defines by a frame.
 pub(crate) const FIRST_DTYPE: u8 = 128;
 /// Level changes that may wait for the drain.
-const CHANGES: usize = 64;
+const CHANGES: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// Up to which level sites record: 0 while nothing is recording, else the level plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,6 +78,14 @@ struct Change {
     what: AtomicU32,
 }
 
+impl Change {
+    const_fn! {
+        fn new() -> Self {
+            Self { asked: Word::new(0), armed: Word::new(0), what: AtomicU32::new(0) }
+        }
+    }
+}
+
 /// Records that found no lane: any thread may count one. The counters only grow, but for the planes,
 /// which are taken.
 #[repr(C)]
@@ -86,8 +96,10 @@ pub(crate) struct Missed {
 }
 
 impl Missed {
-    pub(crate) const fn new() -> Self {
-        Self { records: AtomicU32::new(0), groups: AtomicU32::new(0), planes: AtomicU32::new(0) }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self { records: AtomicU32::new(0), groups: AtomicU32::new(0), planes: AtomicU32::new(0) }
+        }
     }
 
     #[cold]
@@ -106,8 +118,10 @@ pub(crate) struct MissedTold {
 }
 
 impl MissedTold {
-    const fn new() -> Self {
-        Self { records: AtomicU32::new(0), groups: AtomicU32::new(0) }
+    const_fn! {
+        fn new() -> Self {
+            Self { records: AtomicU32::new(0), groups: AtomicU32::new(0) }
+        }
     }
 
     /// Records that nothing tells of yet.
@@ -148,26 +162,26 @@ impl Drop for Unlock<'_> {
 }
 
 impl Shared {
-    pub(crate) const fn new() -> Self {
-        Self {
-            threshold: AtomicU8::new(0),
-            changing: AtomicBool::new(false),
-            changes: [const {
-                Change { asked: Word::new(0), armed: Word::new(0), what: AtomicU32::new(0) }
-            }; CHANGES],
-            changes_len: AtomicU32::new(0),
-            changes_lost: AtomicU32::new(0),
-            draining: AtomicBool::new(false),
-            sites: Sites::new(),
-            names: NameCounters::new(),
-            devices: CodeTable::new(),
-            dtypes: CodeTable::new(),
-            places: PlaceCodes::new(),
-            no_lane_told: MissedTold::new(),
-            #[cfg(feature = "std")]
-            mapped: AtomicBool::new(false),
-            after_finish: Word::new(0),
-            recorder: LaneBlock::new(),
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                threshold: AtomicU8::new(0),
+                changing: AtomicBool::new(false),
+                changes: array![Change::new(); CHANGES],
+                changes_len: AtomicU32::new(0),
+                changes_lost: AtomicU32::new(0),
+                draining: AtomicBool::new(false),
+                sites: Sites::new(),
+                names: NameCounters::new(),
+                devices: CodeTable::new(),
+                dtypes: CodeTable::new(),
+                places: PlaceCodes::new(),
+                no_lane_told: MissedTold::new(),
+                #[cfg(feature = "std")]
+                mapped: AtomicBool::new(false),
+                after_finish: Word::new(0),
+                recorder: LaneBlock::new(),
+            }
         }
     }
 
@@ -178,7 +192,8 @@ impl Shared {
 
     /// The same, for who has just stored what another thread, having changed it, looks at.
     pub(crate) fn threshold_after_store(&self) -> Threshold {
-        Threshold(self.threshold.load(Ordering::SeqCst))
+        fence(Ordering::SeqCst);
+        self.threshold()
     }
 
     /// Hands the frames of these device and dtype codes to `each`.
@@ -207,7 +222,7 @@ impl Shared {
             .compare_exchange_weak(false, true, Ordering::Acquire, Ordering::Relaxed)
             .is_err()
         {
-            core::hint::spin_loop();
+            spin_loop();
         }
         // However `f` ends: an application's clock that panics in there must not lock out the rest.
         let _unlock = Unlock(&self.changing);
@@ -249,7 +264,9 @@ impl Shared {
     fn set_threshold(&self, to: Threshold, source: LevelSource, now: fn() -> Ticks) {
         let from = self.threshold();
         let asked = now();
-        self.threshold.store(to.0, Ordering::SeqCst);
+        self.threshold.store(to.0, Ordering::Relaxed);
+        // The other half of `threshold_after_store`.
+        fence(Ordering::SeqCst);
         self.sites.arm_all(self);
         let armed = now();
         let Some(new) = to.level() else { return };

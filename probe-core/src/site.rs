@@ -4,7 +4,7 @@ use tmrun_formats::wire::Kind;
 use tmrun_formats::{Level, NameId};
 
 use crate::shared::Shared;
-use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering};
+use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn};
 
 /// The site asks for nothing.
 pub(crate) const DISARMED: u8 = 0;
@@ -31,23 +31,25 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site; the macros make it.
-    pub const fn new(
-        name: &'static str,
-        kind: Kind,
-        level: Level,
-        file: &'static str,
-        line: u32,
-    ) -> Self {
-        Self {
-            armed: AtomicU8::new(NEW),
-            level,
-            kind,
-            line,
-            id: AtomicU32::new(0),
-            name,
-            file,
-            next: AtomicPtr::new(core::ptr::null_mut()),
+    const_fn! {
+        /// A site; the macros make it.
+        pub fn new(
+            name: &'static str,
+            kind: Kind,
+            level: Level,
+            file: &'static str,
+            line: u32,
+        ) -> Self {
+            Self {
+                armed: AtomicU8::new(NEW),
+                level,
+                kind,
+                line,
+                id: AtomicU32::new(0),
+                name,
+                file,
+                next: AtomicPtr::new(core::ptr::null_mut()),
+            }
         }
     }
 
@@ -107,8 +109,10 @@ pub(crate) struct Sites {
 }
 
 impl Sites {
-    pub(crate) const fn new() -> Self {
-        Self { newest: AtomicPtr::new(core::ptr::null_mut()) }
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self { newest: AtomicPtr::new(core::ptr::null_mut()) }
+        }
     }
 
     /// Makes a site known, with this name, and arms it as its probe is armed.
@@ -120,7 +124,7 @@ impl Sites {
         // Two threads may reach a new site together; one of them links it.
         if site.armed.compare_exchange(NEW, DISARMED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             let link = core::ptr::from_ref(site).cast_mut();
-            let _ = self.newest.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |newest| {
+            let _ = self.newest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |newest| {
                 site.next.store(newest, Ordering::Relaxed);
                 Some(link)
             });
@@ -130,13 +134,13 @@ impl Sites {
 
     /// Arms or disarms a site by the level in force, until that level stays the same meanwhile:
     /// whoever changes the level stores it before walking the list, and whoever links a site links
-    /// it before looking at the level, so one of the two sees the other. (All of it is sequentially
-    /// consistent: each side stores one thing and then loads another.)
+    /// it before looking at the level, so one of the two sees the other. (Each side stores one thing
+    /// and then loads another, with a sequentially consistent fence between.)
     fn arm(&self, site: &Site, shared: &Shared) -> bool {
         loop {
             let threshold = shared.threshold_after_store();
             let armed = threshold.records(site.level);
-            site.armed.store(if armed { ARMED } else { DISARMED }, Ordering::SeqCst);
+            site.armed.store(if armed { ARMED } else { DISARMED }, Ordering::Release);
             if shared.threshold_after_store() == threshold {
                 return armed;
             }
@@ -152,7 +156,7 @@ impl Sites {
 
     /// The sites, newest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'static Site> + use<> {
-        let mut next = self.newest.load(Ordering::SeqCst);
+        let mut next = self.newest.load(Ordering::Acquire);
         core::iter::from_fn(move || {
             // SAFETY: the list links only `&'static Site`s, by `register`.
             let site: &'static Site = unsafe { next.as_ref() }?;

@@ -1,22 +1,73 @@
-//! The one place that knows which atomics the target has.
+//! The one place that knows which atomics the target has, and whether a model checker runs the code.
 //!
 //! Everything a lane holds is an atomic with relaxed access: on every target a plain load or store,
 //! and no aliasing argument is needed anywhere. The orderings that matter are named by the two
 //! methods that have them: [`Position::publish`] and [`Position::observe`].
+//!
+//! In unit tests with `--cfg loom` the atomics are those of the checker, and `src/models/` runs this
+//! crate's own code on them. They cannot be made in a constant: what holds atomics is made by a
+//! `const_fn!`, of `array!`s. A static that no model looks at takes its atomics from `core`.
 
-pub(crate) use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, Ordering, fence};
+#[cfg(not(all(loom, test)))]
+pub(crate) use core::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
+};
+#[cfg(all(loom, test))]
+pub(crate) use loom::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
+};
 
-use core::sync::atomic::AtomicUsize;
+#[cfg(all(target_has_atomic = "64", not(all(loom, test))))]
+use core::sync::atomic::AtomicU64;
+#[cfg(all(loom, test))]
+use loom::sync::atomic::AtomicU64;
+
+/// A constructor of what holds atomics: `const`, but in a model.
+#[cfg(not(all(loom, test)))]
+macro_rules! const_fn {
+    ($(#[$meta:meta])* $vis:vis fn $($rest:tt)*) => { $(#[$meta])* $vis const fn $($rest)* };
+}
+#[cfg(all(loom, test))]
+macro_rules! const_fn {
+    ($($function:tt)*) => { $($function)* };
+}
+
+/// An array of so many, each made anew.
+#[cfg(not(all(loom, test)))]
+macro_rules! array {
+    ($each:expr; $n:expr) => {
+        [const { $each }; $n]
+    };
+}
+#[cfg(all(loom, test))]
+macro_rules! array {
+    ($each:expr; $n:expr) => {
+        core::array::from_fn::<_, { $n }, _>(|_| $each)
+    };
+}
+
+/// A struct of words that are all zero.
+macro_rules! words {
+    ($name:ident { $($field:ident),* $(,)? }) => {
+        $name { $($field: $crate::sync::Word::new(0)),* }
+    };
+}
+
+pub(crate) use {array, const_fn, words};
 
 /// A 64-bit value with one writer, which any thread may read.
 #[cfg(target_has_atomic = "64")]
 #[repr(transparent)]
-pub(crate) struct Word(core::sync::atomic::AtomicU64);
+pub(crate) struct Word(AtomicU64);
 
 #[cfg(target_has_atomic = "64")]
 impl Word {
-    pub(crate) const fn new(value: u64) -> Self {
-        Self(core::sync::atomic::AtomicU64::new(value))
+    const_fn! {
+        pub(crate) fn new(value: u64) -> Self {
+            Self(AtomicU64::new(value))
+        }
     }
 
     #[inline(always)]
@@ -74,12 +125,14 @@ impl Word {
 /// Eight little-endian bytes of a slot.
 #[cfg(target_has_atomic = "64")]
 #[repr(transparent)]
-pub(crate) struct SlotWord(core::sync::atomic::AtomicU64);
+pub(crate) struct SlotWord(AtomicU64);
 
 #[cfg(target_has_atomic = "64")]
 impl SlotWord {
-    pub(crate) const fn new() -> Self {
-        Self(core::sync::atomic::AtomicU64::new(0))
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self(AtomicU64::new(0))
+        }
     }
 
     #[inline(always)]
@@ -89,6 +142,17 @@ impl SlotWord {
 
     pub(crate) fn get(&self) -> u64 {
         u64::from_le(self.0.load(Ordering::Relaxed))
+    }
+
+    /// What it holds, as plain memory is read: the checker holds it against every store.
+    ///
+    /// # Safety
+    ///
+    /// Nothing stores to it meanwhile.
+    #[cfg(all(loom, test))]
+    pub(crate) unsafe fn get_plain(&self) -> u64 {
+        // SAFETY: the caller promises that nothing stores to it.
+        u64::from_le(unsafe { self.0.unsync_load() })
     }
 }
 
@@ -124,8 +188,10 @@ impl SlotWord {
 pub(crate) struct Position(AtomicUsize);
 
 impl Position {
-    pub(crate) const fn new(value: u64) -> Self {
-        Self(AtomicUsize::new(value as usize))
+    const_fn! {
+        pub(crate) fn new(value: u64) -> Self {
+            Self(AtomicUsize::new(value as usize))
+        }
     }
 
     /// Makes everything written before it visible to whoever observes this value.

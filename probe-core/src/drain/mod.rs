@@ -215,7 +215,6 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             let least = if flush == Flush::All { 1 } else { chunk_records(slots) };
             if waiting >= least {
                 result = result.and(self.take(id, block, head, least));
-                // What was written over meanwhile may lie behind that head.
                 polled.records += block.taken().wrapping_sub(taken);
             }
         }

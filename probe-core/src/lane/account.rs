@@ -10,7 +10,7 @@ use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
 
 use super::{LaneBlock, add};
 use crate::ring::Ring;
-use crate::sync::{Ordering, Word, fence};
+use crate::sync::{Ordering, Word, const_fn, fence, words};
 
 /// Counters that the producer shows to the drain, for as long as the probe lives.
 pub(crate) struct Shown {
@@ -67,24 +67,20 @@ pub(crate) struct Tally {
     pub(crate) high_water: u64,
 }
 
-macro_rules! words {
-    ($name:ident { $($field:ident),* $(,)? }) => {
-        $name { $($field: Word::new(0)),* }
-    };
-}
-
 impl Shown {
-    pub(super) const fn new() -> Self {
-        words!(Self {
-            dropped_records,
-            dropped_groups,
-            first,
-            last,
-            planes,
-            gaps,
-            truncated,
-            out_of_order,
-        })
+    const_fn! {
+        pub(super) fn new() -> Self {
+            words!(Self {
+                dropped_records,
+                dropped_groups,
+                first,
+                last,
+                planes,
+                gaps,
+                truncated,
+                out_of_order,
+            })
+        }
     }
 
     /// A fact lost its end.
@@ -94,30 +90,34 @@ impl Shown {
 }
 
 impl Told {
-    pub(super) const fn new() -> Self {
-        words!(Self { records, groups })
+    const_fn! {
+        pub(super) fn new() -> Self {
+            words!(Self { records, groups })
+        }
     }
 }
 
 impl Drained {
-    pub(super) const fn new() -> Self {
-        words!(Self {
-            tail,
-            first,
-            claims,
-            high_water,
-            gap_records,
-            gap_groups,
-            gaps,
-            base_records,
-            base_groups,
-            base_truncated,
-            base_out_of_order,
-            lost_records,
-            lost_groups,
-            lapped,
-            slots,
-        })
+    const_fn! {
+        pub(super) fn new() -> Self {
+            words!(Self {
+                tail,
+                first,
+                claims,
+                high_water,
+                gap_records,
+                gap_groups,
+                gaps,
+                base_records,
+                base_groups,
+                base_truncated,
+                base_out_of_order,
+                lost_records,
+                lost_groups,
+                lapped,
+                slots,
+            })
+        }
     }
 }
 

@@ -7,14 +7,10 @@
 //!
 //! The layout is that of docs/FORMAT.md, "Lane block"; the assertions below hold the two together.
 
-use core::mem::offset_of;
-
-use tmrun_formats::rings::LaneImage;
-
 use super::MAX_DEPTH;
 use super::claim::REMEMBERED;
 use super::open::OpenSpan;
-use crate::sync::{Position, Word};
+use crate::sync::{Position, Word, array, const_fn, words};
 
 /// A lane, as the drain and a mapped file see it.
 #[repr(C, align(128))]
@@ -51,37 +47,36 @@ pub(super) struct ClaimMirror {
     pub(super) thread: Word,
 }
 
-macro_rules! words {
-    ($name:ident { $($field:ident),* $(,)? }) => {
-        $name { $($field: Word::new(0)),* }
-    };
-}
-
 impl LaneMirror {
-    pub(crate) const fn new() -> Self {
-        Self {
-            published: Position::new(0),
-            reserved: Word::new(0),
-            depth: Word::new(0),
-            first: Word::new(0),
-            base_records: Word::new(0),
-            base_groups: Word::new(0),
-            dropped_records: Word::new(0),
-            dropped_groups: Word::new(0),
-            first_drop: Word::new(0),
-            last_drop: Word::new(0),
-            planes: Word::new(0),
-            claims: Word::new(0),
-            claim: [const { words!(ClaimMirror { sequence, name, thread }) }; REMEMBERED],
-            padding: [const { Word::new(0) }; 5],
-            open: [const { words!(OpenSpan { id, start, name, origin }) }; MAX_DEPTH + 1],
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self {
+                published: Position::new(0),
+                reserved: Word::new(0),
+                depth: Word::new(0),
+                first: Word::new(0),
+                base_records: Word::new(0),
+                base_groups: Word::new(0),
+                dropped_records: Word::new(0),
+                dropped_groups: Word::new(0),
+                first_drop: Word::new(0),
+                last_drop: Word::new(0),
+                planes: Word::new(0),
+                claims: Word::new(0),
+                claim: array![words!(ClaimMirror { sequence, name, thread }); REMEMBERED],
+                padding: array![Word::new(0); 5],
+                open: array![words!(OpenSpan { id, start, name, origin }); MAX_DEPTH + 1],
+            }
         }
     }
 }
 
-// Rings are mapped on 64-bit targets only.
-#[cfg(target_pointer_width = "64")]
+// Rings are mapped on 64-bit targets only; a model's atomics have a layout of their own.
+#[cfg(all(target_pointer_width = "64", not(all(loom, test))))]
 const _: () = {
+    use core::mem::offset_of;
+    use tmrun_formats::rings::LaneImage;
+
     assert!(offset_of!(LaneMirror, published) == LaneImage::PUBLISHED);
     assert!(offset_of!(LaneMirror, reserved) == LaneImage::RESERVED);
     assert!(offset_of!(LaneMirror, depth) == LaneImage::DEPTH);

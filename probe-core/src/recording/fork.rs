@@ -6,14 +6,13 @@
 //! file of its own.
 
 use std::sync::Once;
-use std::sync::atomic::AtomicPtr;
+use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::clock::Clock;
 use crate::image::ImageRef;
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
 use crate::shared::Shared;
-use crate::sync::{AtomicU32, Ordering};
 
 /// A probe that was recorded, as a list that only grows.
 struct Known {
