@@ -28,6 +28,15 @@ pub fn loop_disarmed(times: u64) {
     }
 }
 
+/// A library's, likewise.
+#[unsafe(no_mangle)]
+pub fn loop_disarmed_library(times: u64) {
+    for _ in 0..times {
+        let _span = span!("disarmed");
+        work();
+    }
+}
+
 /// The measured region, likewise.
 #[unsafe(no_mangle)]
 pub fn loop_disarmed_measured(times: u64) {

@@ -17,8 +17,8 @@ use crate::sync::{AtomicPtr, Ordering, Position, Word, array, const_fn, fence, w
 use account::{Drained, Shown, Told};
 use claim::Claims;
 pub(crate) use mirror::LaneMirror;
-pub(crate) use open::Ended;
 pub use open::MAX_DEPTH;
+pub(crate) use open::{Ended, Entered, SpanRef};
 use steps::{OpenStep, STEPS};
 
 /// One producer's side of a ring. (Public for the macros only; nothing of it can be named.) Only the

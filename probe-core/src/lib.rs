@@ -45,6 +45,10 @@
 //! # }
 //! ```
 //!
+//! Libraries record with `span!("name")` and `scalar!("label", v)` on the probe that the program
+//! [installs](install). What moves between threads is a [`DetachedSpan`]; a future is put in one by
+//! [`InSpanExt`]. With feature `tracing` there is a layer for what is instrumented with that.
+//!
 //! Without `std`, [`Probe::new`] goes into a `static`, [`ProbeRef::claim`] gives a [`Lane`], the
 //! macros take the lane, and the application polls a [`Drain`] into any [`Sink`].
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -53,9 +57,14 @@
 mod calibrate;
 mod clock;
 mod codes;
+mod detached;
 mod drain;
 mod facts;
+// (It is statics, which a model's atomics cannot be in.)
+#[cfg(all(feature = "std", not(all(loom, test))))]
+mod global;
 mod image;
+mod in_span;
 mod lane;
 mod macros;
 mod meta;
@@ -76,16 +85,27 @@ mod step;
 mod sync;
 #[cfg(feature = "std")]
 mod thread;
+#[cfg(all(feature = "tracing", not(all(loom, test))))]
+mod tracing_layer;
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", feature = "std"))]
 pub use clock::AutoClock;
 #[cfg(feature = "std")]
 pub use clock::MonotonicClock;
 pub use clock::{Clock, Overrun, Overwrite};
+#[doc(hidden)]
+pub use detached::begin_detached;
+pub use detached::{DetachedSpan, Segment};
 pub use drain::{AlreadyRecording, Drain, Flush, Polled, Start, Summary};
 #[doc(hidden)]
 pub use facts::record_scalar;
 pub use facts::{DeviceMemoryFact, MemoryFact, OpFact, TensorFact};
+#[cfg(all(feature = "std", not(all(loom, test))))]
+#[doc(hidden)]
+pub use global::Entry;
+#[cfg(all(feature = "std", not(all(loom, test))))]
+pub use global::{AlreadyInstalled, Global, StaticProbe, install};
+pub use in_span::{InSpan, InSpanExt};
 pub use lane::MAX_DEPTH;
 #[doc(hidden)]
 pub use macros::Settings;
@@ -104,6 +124,8 @@ pub use step::StepGuard;
 #[cfg(feature = "std")]
 #[doc(hidden)]
 pub use thread::{GiveBack, ThreadLane};
+#[cfg(all(feature = "tracing", not(all(loom, test))))]
+pub use tracing_layer::TmrunLayer;
 
 pub use tmrun_formats::wire::{Kind, Range, Stats};
 pub use tmrun_formats::{

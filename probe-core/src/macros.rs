@@ -50,6 +50,13 @@ macro_rules! probe {
             > = $crate::Probe::new();
             static VIEW: $crate::ProbeRef<'static, $clock> = MEMORY.view();
 
+            static ENTRY: $crate::Entry<$clock> = $crate::Entry::new(
+                MEMORY.view(),
+                SETTINGS.max_level,
+                // SAFETY: whoever calls it has the contract of `here`, word for word.
+                || unsafe { $crate::Target::here(&$name) },
+            );
+
             ::std::thread_local! {
                 static LANE: $crate::ThreadLane = const { $crate::ThreadLane::new() };
                 static GIVE_BACK: $crate::GiveBack = const { $crate::GiveBack::new() };
@@ -78,6 +85,12 @@ macro_rules! probe {
                     ::core::option::Option::Some(unsafe {
                         $crate::Recorder::on(MEMORY.view(), block)
                     })
+                }
+            }
+
+            impl $crate::StaticProbe for $name {
+                fn entry() -> &'static $crate::Entry<$clock> {
+                    &ENTRY
                 }
             }
 
@@ -144,7 +157,8 @@ impl Settings {
     pub const DEFAULT: Self = Self { lanes: 16, slots: 1 << 14, names: 4096, max_level: 3 };
 }
 
-/// Opens a span that ends when the guard is dropped: `span!(target, "name")`.
+/// Opens a span that ends when the guard is dropped: `span!(target, "name")`, or in a library
+/// `span!("name")`, on the probe that the program [installed](crate::install).
 ///
 /// The name is a literal, or a [`NameId`](crate::NameId) that was interned before:
 /// `span!(PROBE, node)`. What it stands for may follow, in any order:
@@ -157,32 +171,60 @@ impl Settings {
 /// let _layer = span!(PROBE, node, kind = MODULE);
 /// ```
 ///
-/// The target is a probe (which finds the thread's lane) or a [`Lane`](crate::Lane).
+/// The target is a probe (which finds the thread's lane), a [`Lane`](crate::Lane), or
+/// [`Global`](crate::Global).
 #[macro_export]
 macro_rules! span {
+    ($name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
+        $crate::span!($crate::Global, $name $(, $setting = $value)*)
+    };
     ($target:expr, $name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
-        $crate::__span!($target, $name, None, TIMING, FUNCTION $(, $setting = $value)*)
+        $crate::__span!(open_span, &$target, $name, None, TIMING, FUNCTION $(, $setting = $value)*)
     };
     ($target:expr, $node:expr $(, $setting:ident = $value:ident)* $(,)?) => {
-        $crate::__span!($target, "", Some($node), TIMING, FUNCTION $(, $setting = $value)*)
+        $crate::__span!(open_span, &$target, "", Some($node), TIMING, FUNCTION $(, $setting = $value)*)
     };
 }
 
-/// Opens the measured region, at level 0: the one span whose duration is the run's or the step's.
+/// Opens the measured region, at level 0: the one span whose duration is the run's or the step's. It
+/// takes what [`span!`](crate::span) takes.
 #[macro_export]
 macro_rules! measured {
+    ($name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
+        $crate::measured!($crate::Global, $name $(, $setting = $value)*)
+    };
     ($target:expr, $name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
-        $crate::__span!($target, $name, None, PULSE, MEASURED $(, $setting = $value)*)
+        $crate::__span!(open_span, &$target, $name, None, PULSE, MEASURED $(, $setting = $value)*)
     };
     ($target:expr, $node:expr $(, $setting:ident = $value:ident)* $(,)?) => {
-        $crate::__span!($target, "", Some($node), PULSE, MEASURED $(, $setting = $value)*)
+        $crate::__span!(open_span, &$target, "", Some($node), PULSE, MEASURED $(, $setting = $value)*)
     };
 }
 
-/// Records one number: `scalar!(target, "label", value)`. The value is not computed when nothing
+/// Begins a [`DetachedSpan`](crate::DetachedSpan), which may end on another thread:
+/// `detached!("request")` on the installed probe, or `detached!(target, "request")`. It takes what
+/// [`span!`](crate::span) takes.
+#[macro_export]
+macro_rules! detached {
+    ($name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
+        $crate::detached!($crate::Global, $name $(, $setting = $value)*)
+    };
+    ($target:expr, $name:literal $(, $setting:ident = $value:ident)* $(,)?) => {
+        $crate::__span!(begin_detached, $target, $name, None, TIMING, FUNCTION $(, $setting = $value)*)
+    };
+    ($target:expr, $node:expr $(, $setting:ident = $value:ident)* $(,)?) => {
+        $crate::__span!(begin_detached, $target, "", Some($node), TIMING, FUNCTION $(, $setting = $value)*)
+    };
+}
+
+/// Records one number: `scalar!(target, "label", value)`, or in a library `scalar!("label", value)`. The
+/// value is not computed when nothing
 /// records it.
 #[macro_export]
 macro_rules! scalar {
+    ($label:literal, $value:expr $(,)?) => {
+        $crate::scalar!($crate::Global, $label, $value)
+    };
     ($target:expr, $label:literal, $value:expr $(,)?) => {{
         static SITE: $crate::Site = $crate::__site!($label, Scalar, PULSE);
         $crate::record_scalar(&$target, &SITE, || $value)
@@ -192,13 +234,13 @@ macro_rules! scalar {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __span {
-    ($target:expr, $name:literal, $node:expr, $level:ident, $shape:ident $(, $setting:ident = $value:ident)*) => {{
+    ($open:ident, $target:expr, $name:literal, $node:expr, $level:ident, $shape:ident $(, $setting:ident = $value:ident)*) => {{
         static SITE: $crate::Site = $crate::__site!($name, Span, $level);
         const SHAPE: $crate::SpanShape =
             $crate::SpanShape::$shape $(.$setting($crate::__shape!($setting, $value)))*;
         #[allow(unused_imports)]
         use ::core::option::Option::{None, Some};
-        $crate::open_span(&$target, &SITE, $node, SHAPE)
+        $crate::$open($target, &SITE, $node, SHAPE)
     }};
 }
 

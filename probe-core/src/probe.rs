@@ -128,6 +128,12 @@ impl<'p, C> ProbeRef<'p, C> {
         self.lanes.len()
     }
 
+    /// The same without lanes and without room for names.
+    #[cfg(feature = "std")]
+    pub(crate) const fn without_room(self) -> Self {
+        Self { lanes: &[], entries: &[], index: &[], arena: &[], ..self }
+    }
+
     pub(crate) fn names(&self) -> Names<'p> {
         let (entries, index, arena) = (self.entries, self.index, self.arena);
         #[cfg(feature = "std")]

@@ -95,7 +95,7 @@ pub trait Target {
         level: Level,
         f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
     ) -> Option<R> {
-        if level > Self::MAX_LEVEL || !self.probe().records(level) {
+        if !self.wants(level) {
             return None;
         }
         // SAFETY: `f` must take any lifetime, so it keeps nothing of the recorder.
@@ -106,6 +106,13 @@ pub trait Target {
                 None
             }
         }
+    }
+
+    /// Whether records of this level are compiled in and wanted now.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn wants(&self, level: Level) -> bool {
+        level <= Self::MAX_LEVEL && self.probe().records(level)
     }
 
     /// Whether a static site is to record. (The macros call it.)
@@ -119,7 +126,7 @@ pub trait Target {
 impl<C> ProbeRef<'_, C> {
     #[cold]
     #[inline(never)]
-    fn register(&self, site: &'static Site) -> bool {
+    pub(crate) fn register(&self, site: &'static Site) -> bool {
         self.shared.sites.register(site, self.name(site.name()), self.shared)
     }
 

@@ -4,7 +4,7 @@ use tmrun_formats::wire::Kind;
 use tmrun_formats::{Level, NameId};
 
 use crate::shared::Shared;
-use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn};
+use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn, fence};
 
 /// The site asks for nothing.
 pub(crate) const DISARMED: u8 = 0;
@@ -12,6 +12,14 @@ pub(crate) const DISARMED: u8 = 0;
 pub(crate) const ARMED: u8 = 1;
 /// The site was never reached, and its probe does not know it.
 const NEW: u8 = 2;
+/// A thread is making the site known to its probe. (Disarmed in the meantime, it would lose what
+/// another thread records at it.)
+const JOINING: u8 = 3;
+/// The site was reached before there was a probe to know it, and is being put where it waits for one.
+const QUEUEING: u8 = 4;
+/// The site has waited for its probe, which is there now and does not know it yet. (It is not new, so
+/// that no site waits twice: who disarms one that waits need not fear that it does so again.)
+const WOKEN: u8 = 5;
 
 /// A static call site: what the macros put beside each call.
 ///
@@ -64,6 +72,20 @@ impl Site {
         }
     }
 
+    /// Lets the caller, and nobody else, make the site known; else its state.
+    fn join(&self) -> Result<u8, u8> {
+        let unknown = |state| matches!(state, NEW | WOKEN).then_some(JOINING);
+        self.armed.fetch_update(Ordering::AcqRel, Ordering::Relaxed, unknown)
+    }
+
+    /// No level arms the site: it is disarmed, and in no list.
+    #[cfg(feature = "std")]
+    pub(crate) fn never(&self) {
+        if self.join().is_ok() {
+            self.armed.store(DISARMED, Ordering::Release);
+        }
+    }
+
     /// Its entry in the name table.
     #[inline(always)]
     pub(crate) fn name_id(&self) -> NameId {
@@ -103,6 +125,69 @@ impl core::fmt::Debug for Site {
     }
 }
 
+/// Sites that were reached before their probe was there: they are disarmed, and cost what any disarmed
+/// site costs, until they are woken.
+#[cfg(feature = "std")]
+pub(crate) struct Waiting {
+    newest: AtomicPtr<Site>,
+}
+
+#[cfg(feature = "std")]
+impl Waiting {
+    const_fn! {
+        pub(crate) fn new() -> Self {
+            Self { newest: AtomicPtr::new(core::ptr::null_mut()) }
+        }
+    }
+
+    /// Lets a site wait, unless the probe is there. Whoever brings the probe says so and then wakes
+    /// the sites; whoever lets one wait links it and then asks again: one of the two sees the other
+    /// (with a sequentially consistent fence between, on either side). The site is disarmed only behind
+    /// that: none is disarmed and not woken once that is done.
+    pub(crate) fn wait(&self, site: &'static Site, probe_is_there: impl Fn() -> bool) -> bool {
+        if probe_is_there() {
+            return false;
+        }
+        let link = site.armed.compare_exchange(NEW, QUEUEING, Ordering::AcqRel, Ordering::Relaxed);
+        if link.is_ok() {
+            push(&self.newest, site);
+        }
+        fence(Ordering::SeqCst);
+        if probe_is_there() {
+            self.wake();
+            return false;
+        }
+        if link.is_ok() {
+            // Unless it was woken meanwhile.
+            let (seen, unseen) = (Ordering::AcqRel, Ordering::Relaxed);
+            let _ = site.armed.compare_exchange(QUEUEING, DISARMED, seen, unseen);
+        }
+        true
+    }
+
+    /// Wakes all sites that wait: each makes itself known when it is reached next.
+    pub(crate) fn wake(&self) {
+        fence(Ordering::SeqCst);
+        let mut next = self.newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        // SAFETY: the list links only `&'static Site`s, by `push`.
+        while let Some(site) = unsafe { next.as_ref() } {
+            // First, because a site that is woken may be linked elsewhere at once.
+            next = site.next.load(Ordering::Acquire);
+            site.armed.store(WOKEN, Ordering::Release);
+        }
+    }
+}
+
+/// Puts a site in front of a list. Who calls it has changed its state from new or woken: so it is in
+/// no list, and nobody else puts it in one.
+fn push(newest: &AtomicPtr<Site>, site: &'static Site) {
+    let link = core::ptr::from_ref(site).cast_mut();
+    let _ = newest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |newest| {
+        site.next.store(newest, Ordering::Relaxed);
+        Some(link)
+    });
+}
+
 /// The sites that a probe knows: a list that only grows, newest first.
 pub(crate) struct Sites {
     newest: AtomicPtr<Site>,
@@ -122,12 +207,11 @@ impl Sites {
         // A site that has a name keeps it, also when another thread finds the table full.
         let _ = site.id.compare_exchange(0, name.0, Ordering::Relaxed, Ordering::Relaxed);
         // Two threads may reach a new site together; one of them links it.
-        if site.armed.compare_exchange(NEW, DISARMED, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            let link = core::ptr::from_ref(site).cast_mut();
-            let _ = self.newest.fetch_update(Ordering::AcqRel, Ordering::Acquire, |newest| {
-                site.next.store(newest, Ordering::Relaxed);
-                Some(link)
-            });
+        match site.join() {
+            Ok(_) => push(&self.newest, site),
+            // Its state is another thread's to set, in a moment.
+            Err(JOINING | QUEUEING) => return shared.threshold().records(site.level),
+            Err(_) => {}
         }
         self.arm(site, shared)
     }
@@ -163,5 +247,59 @@ impl Sites {
             next = site.next.load(Ordering::Acquire);
             Some(site)
         })
+    }
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use std::sync::Barrier;
+
+    use super::*;
+    use crate::sync::AtomicBool;
+    use crate::{AutoClock, Probe};
+
+    /// Three threads reach the same new sites while a fourth brings their probe, which wants records
+    /// of their level. A thread that knows the probe to be there never finds a site disarmed, whatever
+    /// the others are in the middle of; and in the end the probe knows every site once.
+    #[test]
+    fn no_site_that_waits_sleeps_on_once_its_probe_is_there() {
+        const SITES: usize = 32;
+        for _ in 0..if cfg!(miri) { 3 } else { 400 } {
+            let probe: &'static Probe<AutoClock, 1, 32, 64> = Box::leak(Box::new(Probe::new()));
+            let shared = probe.view().shared;
+            shared.arm(Level::PULSE, || tmrun_formats::Ticks(0));
+            let sites: &'static [Site] = Box::leak(Box::new(
+                [const { Site::new("site", Kind::Scalar, Level::PULSE, "", 0) }; SITES],
+            ));
+            let (waiting, there) = (&Waiting::new(), &AtomicBool::new(false));
+            let (done, together) = (&AtomicBool::new(false), &Barrier::new(4));
+            let reach = |site: &'static Site| {
+                site.is_armed(|site| {
+                    !waiting.wait(site, || there.load(Ordering::SeqCst))
+                        && probe.view().register(site)
+                })
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..3 {
+                    scope.spawn(|| {
+                        together.wait();
+                        loop {
+                            let must = done.load(Ordering::Acquire);
+                            for site in sites {
+                                assert!(reach(site) || !must, "{site:?} sleeps");
+                            }
+                            if must {
+                                break;
+                            }
+                        }
+                    });
+                }
+                together.wait();
+                there.store(true, Ordering::SeqCst);
+                waiting.wake();
+                done.store(true, Ordering::Release);
+            });
+            assert_eq!(shared.sites.iter().count(), SITES);
+        }
     }
 }

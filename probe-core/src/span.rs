@@ -6,7 +6,7 @@ use tmrun_formats::wire::{Gap, RecordHeader, Span, flags};
 use tmrun_formats::{ExecutionStep, GapReason, Level, NameId, Planes, SpanId, SpanKind, Ticks};
 
 use crate::clock::Clock;
-use crate::lane::{Ended, LaneBlock, Store};
+use crate::lane::{Ended, LaneBlock, SpanRef, Store};
 use crate::record::{Recorder, Target};
 use crate::site::Site;
 
@@ -48,9 +48,20 @@ impl SpanShape {
         self.with(SpanKind(((self.tail + 1) >> KIND_AT) as u8), step)
     }
 
+    /// The same, asked for by another level.
+    #[cfg(feature = "tracing")]
+    pub(crate) const fn at(self, level: Level) -> Self {
+        Self { header: self.header & !(0xff << 40) | (level.0 as u64) << 40, ..self }
+    }
+
+    /// The same with these flags.
+    pub(crate) const fn flagged(self, flags: u16) -> Self {
+        Self { header: self.header | (flags as u64) << 48, ..self }
+    }
+
     /// The level that asks for it.
     #[inline(always)]
-    const fn level(self) -> Level {
+    pub(crate) const fn level(self) -> Level {
         Level((self.header >> 40) as u8)
     }
 }
@@ -120,7 +131,7 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
 /// A span deeper than the stack: a gap of one record says so.
 #[cold]
 #[inline(never)]
-fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
+pub(crate) fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
     let gap = Gap {
         first: now,
         last: now,
@@ -209,6 +220,47 @@ fn put(
     slot.set::<1>(u64::from(ended.name().0) | id.0 << 32);
     slot.set::<5>(block.span_word(id));
     store.publish();
+}
+
+/// A span that has ended, all of it: for those whose record does not follow from their lane's stack.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whole {
+    pub(crate) span: SpanRef,
+    pub(crate) parent: SpanRef,
+    pub(crate) name: NameId,
+    pub(crate) start: Ticks,
+    pub(crate) end: Ticks,
+    pub(crate) depth: u16,
+    pub(crate) shape: SpanShape,
+}
+
+impl Whole {
+    /// Writes its record on this lane.
+    pub(crate) fn write<C: Clock>(&self, block: &LaneBlock) {
+        let Self { span, parent, name, start, end, depth, shape } = *self;
+        let header = RecordHeader {
+            ticks: start,
+            name,
+            span: span.id.0 as u32,
+            flags: (shape.header >> 48) as u16,
+            ..RecordHeader::of::<Span>(shape.level())
+        };
+        let tail = shape.tail.wrapping_add(1);
+        let payload = Span {
+            end,
+            parent: parent.id,
+            own_high: (span.id.0 >> 32) as u32,
+            parent_lane: parent.lane,
+            own_lane: span.lane,
+            depth,
+            step: ExecutionStep((tail >> STEP_AT) as u8),
+            kind: SpanKind((tail >> KIND_AT) as u8),
+        };
+        if let Some(mut store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
+            store.put(header, &payload);
+            store.publish();
+        }
+    }
 }
 
 impl<C: Clock> core::fmt::Debug for SpanGuard<'_, C> {

@@ -51,6 +51,11 @@ impl ThreadLane {
             .flatten()
     }
 
+    /// Keeps a lane that the thread has already.
+    pub(crate) fn keep(&self, block: &'static LaneBlock) {
+        self.0.set(Some(block));
+    }
+
     /// The thread has no lane any more.
     pub fn clear(&self) {
         self.0.set(None);
@@ -77,6 +82,8 @@ impl Drop for GiveBack {
     fn drop(&mut self) {
         if let Some((block, forget)) = self.0.take() {
             forget();
+            #[cfg(not(all(loom, test)))]
+            crate::global::forget();
             block.release();
         }
     }

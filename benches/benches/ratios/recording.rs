@@ -7,8 +7,8 @@ use tmrun_benches::{Callgrind, Case, Row, Table, measure, on_core};
 use tmrun_formats::wire::FileHeader;
 use tmrun_formats::{Level, NameId, RunId};
 use tmrun_probe_core::{
-    AutoClock, Clock, Drain, Flush, OpFact, Range, Sink, Stats, TensorFact, TensorId, measured,
-    probe, scalar, span,
+    AutoClock, Clock, Drain, Flush, OpFact, Range, Sink, Stats, TensorFact, TensorId, install,
+    measured, probe, scalar, span,
 };
 
 use crate::Failure;
@@ -83,6 +83,14 @@ loops! {
         let _inner = span!(PROBE, "inner");
         black_box(i);
     }
+    library_loop(i) {
+        let _span = span!("of a library");
+        black_box(i);
+    }
+    no_probe_loop(i) {
+        let _span = span!("of a library");
+        black_box(i);
+    }
     scalar_loop(i) {
         scalar!(PROBE, "scalar", f64::from_bits(black_box(i)));
     }
@@ -132,6 +140,9 @@ static TENSOR: TensorFact<'static> = TensorFact {
 /// Repeats one function while everything is recorded, for callgrind.
 pub fn repeat(function: &str, calls: u64) {
     let Ok(_drain) = Drain::start(*PROBE, Nowhere, &header(), &[], Level::MAX) else { return };
+    if function != "no_probe_loop" && install(PROBE).is_err() {
+        return;
+    }
     if let Some((_, run)) = FUNCTIONS.iter().find(|(name, _)| *name == function) {
         run(calls);
     }
@@ -149,6 +160,9 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         let Ok(_) = drain.borrow_mut().poll(Flush::All);
     };
     drop(measured!(PROBE, "warm up"));
+    // The site is there before its probe, as it may be in a library.
+    library_loop(1);
+    install(PROBE)?;
 
     let cases = [
         Case::new("two clock reads", clock_twice),
@@ -156,13 +170,14 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         Case::new("loop", loop_alone),
         Case::new("span", span_loop).then(empty),
         Case::new("nested spans", nested_loop).then(empty),
+        Case::new("span of a library", library_loop).then(empty),
         Case::new("scalar", scalar_loop).then(empty),
         Case::new("op", op_loop).then(empty),
         Case::new("stats", stats_loop).then(empty),
         Case::new("disarmed span", disarmed_loop),
         Case::new("compiled-out span", compiled_out_loop),
     ];
-    let [two, one, alone, span, nested, scalar, op, stats, disarmed, compiled_out] =
+    let [two, one, alone, span, nested, library, scalar, op, stats, disarmed, compiled_out] =
         measure(cases, ROUNDS, CALLS);
 
     let counts = Counts::default();
@@ -173,6 +188,8 @@ fn record(table: &mut Table) -> Result<(), Failure> {
     table.push(Row::cost("span", span, twice, two).asked(1.20, 1.35).counted(instructions));
     let row = Row::cost("a span in a span, both", nested, twice, two);
     table.push(row.counted(counts.of("nested_loop")));
+    let row = Row::cost("span of a library", library, twice, two).asked(1.20, 1.35);
+    table.push(row.counted(counts.of("library_loop")));
     let row = Row::cost("scalar", scalar, once, one).asked(1.25, 1.5);
     table.push(row.counted(counts.of("scalar_loop")));
     let row = Row::cost("operation, shape, two inputs: 3 records", op, twice, two);
@@ -186,6 +203,8 @@ fn record(table: &mut Table) -> Result<(), Failure> {
 
     let added = [
         ("instructions a span", "span_loop", 45.0, 60.0),
+        ("instructions a span of a library", "library_loop", 45.0, 60.0),
+        ("instructions a span of a library before there is a probe", "no_probe_loop", 3.0, 5.0),
         ("instructions a disarmed span", "disarmed_loop", 3.0, 5.0),
         ("instructions a compiled-out span", "compiled_out_loop", 0.0, 0.0),
     ];

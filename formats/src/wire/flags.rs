@@ -13,6 +13,8 @@ pub const SPAN_SEGMENT: u16 = 1 << 1;
 pub const SPAN_OPEN: u16 = 1 << 2;
 /// Span: reported after it had ended, from another clock.
 pub const SPAN_COMPLETED: u16 = 1 << 3;
+/// Span: detached: no stretch of a lane. Its time on lanes is in its segments.
+pub const SPAN_DETACHED: u16 = 1 << 4;
 
 /// Step: the end of the step; without it the beginning.
 pub const STEP_END: u16 = 1;

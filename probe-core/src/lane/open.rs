@@ -1,6 +1,7 @@
 //! The stack of open spans: in the mirror, so that what is open when a process dies can be read.
 
-use tmrun_formats::{NameId, SpanId, Ticks};
+use tmrun_formats::rings::LaneImage;
+use tmrun_formats::{LaneId, NameId, SpanId, Ticks};
 
 use super::{LaneBlock, LaneMirror, add};
 use crate::sync::Word;
@@ -15,13 +16,22 @@ const _: () = assert!((MAX_DEPTH + 1).is_power_of_two());
 pub(super) struct OpenSpan {
     pub(super) id: Word,
     pub(super) start: Word,
-    /// The name; with [`ENDED`] the span has ended while one above it is open.
+    /// The name; with [`ENDED`] the span has ended while one above it is open; with [`SEGMENT`] it is a
+    /// part of a detached span, whose lane is in the top 16 bits.
     pub(super) name: Word,
     /// Of a part of a detached span: the id of that span.
     pub(super) origin: Word,
 }
 
-const ENDED: u64 = 1 << 32;
+const ENDED: u64 = LaneImage::ENDED;
+const SEGMENT: u64 = LaneImage::SEGMENT;
+
+/// A span of any lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct SpanRef {
+    pub(crate) lane: LaneId,
+    pub(crate) id: SpanId,
+}
 
 /// The part of the top that says how many spans are open.
 const DEPTH: u64 = u32::MAX as u64;
@@ -118,23 +128,54 @@ impl LaneBlock {
         self.current.set(open_at(mirror, top).id.get());
     }
 
-    /// Opens a span and returns how deep it is, or `None` when the stack is full.
+    /// The next span's id.
     #[inline(always)]
-    pub(crate) fn enter(&self, name: NameId, now: impl FnOnce() -> Ticks) -> Option<Entered> {
-        let mut top = self.top.get() + 1;
-        if top > MAX_DEPTH as u64 {
-            top = self.irregular_depth(top)?;
-        }
+    pub(crate) fn take_span_id(&self) -> SpanId {
         let id = self.next_span.get() + 1;
         // An id whose low half is 0 would read as none: it is skipped.
         let id = id + u64::from(id as u32 == 0);
         self.next_span.set(id);
+        SpanId(id)
+    }
+
+    /// Opens a span and returns how deep it is, or `None` when the stack is full.
+    #[inline(always)]
+    pub(crate) fn enter(&self, name: NameId, now: impl FnOnce() -> Ticks) -> Option<Entered> {
+        self.enter_as(name.0.into(), None, now)
+    }
+
+    /// Opens a part of a detached span.
+    pub(crate) fn enter_segment(
+        &self,
+        name: NameId,
+        of: SpanRef,
+        now: impl FnOnce() -> Ticks,
+    ) -> Option<Entered> {
+        let name = u64::from(name.0) | SEGMENT | u64::from(of.lane.0) << 48;
+        self.enter_as(name, Some(of.id), now)
+    }
+
+    #[inline(always)]
+    fn enter_as(
+        &self,
+        name: u64,
+        origin: Option<SpanId>,
+        now: impl FnOnce() -> Ticks,
+    ) -> Option<Entered> {
+        let mut top = self.top.get() + 1;
+        if top > MAX_DEPTH as u64 {
+            top = self.irregular_depth(top)?;
+        }
+        let SpanId(id) = self.take_span_id();
         self.current.set(id);
         let mirror = self.mirror();
         // SAFETY: it is at most MAX_DEPTH, as was just seen.
         let open = unsafe { mirror.open.get_unchecked(top as usize) };
         open.id.set(id);
-        open.name.set(name.0.into());
+        open.name.set(name);
+        if let Some(origin) = origin {
+            open.origin.set(origin.0);
+        }
         let start = now();
         open.start.set(start.0);
         self.top.set(self.top.get() + 1);
@@ -198,6 +239,25 @@ impl LaneBlock {
             add(&self.shown.out_of_order, 1);
         }
         left
+    }
+
+    /// The span that is open on top.
+    pub(crate) fn current(&self) -> SpanRef {
+        SpanRef { lane: self.id(), id: SpanId(self.current.get()) }
+    }
+
+    /// The same and how many are open. A part of a detached span stands for that span, which outlives
+    /// it.
+    pub(crate) fn innermost(&self) -> (SpanRef, u16) {
+        let depth = self.top.get() & DEPTH;
+        let open = open_at(self.mirror(), depth);
+        let name = open.name.get();
+        let span = if depth > 0 && name & SEGMENT != 0 {
+            SpanRef { lane: LaneId((name >> 48) as u16), id: SpanId(open.origin.get()) }
+        } else {
+            self.current()
+        };
+        (span, depth as u16)
     }
 
     /// The id of the open span at `depth`.
