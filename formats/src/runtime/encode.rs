@@ -7,9 +7,7 @@ use super::{
     Dim, EdgeTimingRef, GradientRef, GradientState, OperationRef, Refusal, RunMetadata, RuntimeGap,
     Section, TensorRef, ValueRef, validate,
 };
-use crate::json::{
-    self, Object, key, push_bool, push_f64, push_str, push_strings, push_u64, push_unquoted,
-};
+use crate::json::{self, FloatText, Object, Room, append, key};
 
 /// A record that can stand in a trace.
 pub trait Record {
@@ -27,11 +25,17 @@ pub trait Record {
         validate::event_id(self.event_id())
     }
 
-    /// Appends every field but `kind` and `event_id`, each with a comma before it.
+    /// Whether JSON can hold what is written of it. (A document in memory can hold more.)
     ///
     /// # Errors
-    /// A float that JSON cannot hold; what was appended until then stays.
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal>;
+    /// The first float that it cannot.
+    fn check_floats(&self) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Writes every field but `kind` and `event_id`, each with a comma before it. Only of a record
+    /// that holds. `None` if there is no room for them.
+    fn fields(&self, room: &mut Room<'_>) -> Option<()>;
 }
 
 /// Appends one JSONL line, newline included.
@@ -40,12 +44,12 @@ pub trait Record {
 /// A record that no reader would take; nothing is appended then.
 #[inline]
 pub fn line<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
-    let opening: &[u8] = match R::SECTION {
-        Section::Tensors => b"{\"kind\":\"tensor\",\"event_id\":",
-        Section::Operations => b"{\"kind\":\"operation\",\"event_id\":",
-        Section::Gradients => b"{\"kind\":\"gradient\",\"event_id\":",
-        Section::Values => b"{\"kind\":\"value\",\"event_id\":",
-        Section::EdgeTimings => b"{\"kind\":\"edge_timing\",\"event_id\":",
+    let opening = |room: &mut Room<'_>| match R::SECTION {
+        Section::Tensors => room.raw(b"{\"kind\":\"tensor\",\"event_id\":\""),
+        Section::Operations => room.raw(b"{\"kind\":\"operation\",\"event_id\":\""),
+        Section::Gradients => room.raw(b"{\"kind\":\"gradient\",\"event_id\":\""),
+        Section::Values => room.raw(b"{\"kind\":\"value\",\"event_id\":\""),
+        Section::EdgeTimings => room.raw(b"{\"kind\":\"edge_timing\",\"event_id\":\""),
     };
     object(out, record, opening, b"}\n")
 }
@@ -56,25 +60,27 @@ pub fn line<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
 /// A record that no reader would take; nothing is appended then.
 #[inline]
 pub fn element<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
-    object(out, record, b"{\"event_id\":", b"}")
+    object(out, record, |room| room.raw(b"{\"event_id\":\""), b"}")
 }
 
+/// Room for most records.
+const ROOM: usize = 1024;
+
 #[inline(always)]
-fn object<R: Record>(
+fn object<R: Record, const N: usize>(
     out: &mut Vec<u8>,
     record: &R,
-    opening: &[u8],
-    closing: &[u8],
+    opening: impl Fn(&mut Room<'_>) -> Option<()>,
+    closing: &[u8; N],
 ) -> Result<(), Refusal> {
     record.check()?;
-    let before = out.len();
-    out.extend_from_slice(opening);
-    push_str(out, record.event_id());
-    if let Err(refusal) = record.fields(out) {
-        out.truncate(before);
-        return Err(refusal);
-    }
-    out.extend_from_slice(closing);
+    record.check_floats()?;
+    append(out, ROOM, |room| {
+        opening(room)?;
+        room.string(record.event_id())?;
+        record.fields(room)?;
+        room.raw(closing)
+    });
     Ok(())
 }
 
@@ -85,21 +91,20 @@ impl<D: Dim> Record for TensorRef<'_, D> {
         self.event_id
     }
 
-    #[inline]
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("static_id", string), self.static_id);
-        text(out, key!("source", string), self.source);
-        number(out, key!("step"), self.step);
-        out.extend_from_slice(key!("shape"));
-        json::push_array(out, self.shape, |out, dim| push_u64(out, dim.dim()));
-        text(out, key!("dtype", string), Some(self.dtype));
-        text(out, key!("device", string), Some(self.device));
-        out.extend_from_slice(key!("contiguous"));
-        push_bool(out, self.contiguous);
-        out.extend_from_slice(key!("requires_grad"));
-        push_bool(out, self.requires_grad);
-        text(out, key!("storage_id", string), self.storage_id);
-        Ok(())
+    #[inline(always)]
+    fn fields(&self, room: &mut Room<'_>) -> Option<()> {
+        text(room, key!("static_id", string), self.static_id)?;
+        text(room, key!("source", string), self.source)?;
+        number(room, key!("step"), self.step)?;
+        room.raw(key!("shape"))?;
+        array(room, self.shape, |room, dim| room.u64(dim.dim()))?;
+        text(room, key!("dtype", string), Some(self.dtype))?;
+        text(room, key!("device", string), Some(self.device))?;
+        room.raw(key!("contiguous"))?;
+        room.bool(self.contiguous)?;
+        room.raw(key!("requires_grad"))?;
+        room.bool(self.requires_grad)?;
+        text(room, key!("storage_id", string), self.storage_id)
     }
 }
 
@@ -110,17 +115,19 @@ impl<S: AsRef<str>> Record for OperationRef<'_, S> {
         self.event_id
     }
 
-    #[inline]
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("op", string), Some(self.op));
-        text(out, key!("static_id", string), self.static_id);
-        text(out, key!("source", string), self.source);
-        out.extend_from_slice(key!("inputs"));
-        push_strings(out, self.inputs);
-        text(out, key!("output", string), self.output);
-        number(out, key!("step"), self.step);
-        number(out, key!("duration_ns"), self.duration_ns);
-        Ok(())
+    #[inline(always)]
+    fn fields(&self, room: &mut Room<'_>) -> Option<()> {
+        text(room, key!("op", string), Some(self.op))?;
+        text(room, key!("static_id", string), self.static_id)?;
+        text(room, key!("source", string), self.source)?;
+        room.raw(key!("inputs"))?;
+        array(room, self.inputs, |room, input| {
+            room.raw(b"\"")?;
+            room.string(input.as_ref())
+        })?;
+        text(room, key!("output", string), self.output)?;
+        number(room, key!("step"), self.step)?;
+        number(room, key!("duration_ns"), self.duration_ns)
     }
 }
 
@@ -136,19 +143,23 @@ impl Record for GradientRef<'_> {
         validate::gradient(self)
     }
 
-    #[inline]
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("root", string), Some(self.root));
-        text(out, key!("key", string), Some(self.key));
-        text(out, key!("state", string), Some(self.state.name()));
-        number(out, key!("step"), self.step);
+    #[inline(always)]
+    fn fields(&self, room: &mut Room<'_>) -> Option<()> {
+        text(room, key!("root", string), Some(self.root))?;
+        text(room, key!("key", string), Some(self.key))?;
+        match self.state {
+            GradientState::Present => room.raw(b",\"state\":\"present\""),
+            GradientState::Missing => room.raw(b",\"state\":\"missing\""),
+            GradientState::Zero => room.raw(b",\"state\":\"zero\""),
+            GradientState::NonFinite => room.raw(b",\"state\":\"non_finite\""),
+        }?;
+        number(room, key!("step"), self.step)?;
         // The norm of a non-finite gradient says nothing that its state does not.
-        match self.norm {
-            Some(norm) if self.state != GradientState::NonFinite => {
-                float(out, key!("norm"), norm, self.event_id, "norm")
-            }
-            _ => Ok(()),
-        }
+        let Some(norm) = self.norm.filter(|_| self.state != GradientState::NonFinite) else {
+            return Some(());
+        };
+        room.raw(key!("norm"))?;
+        room.plain(FloatText::new().of(norm))
     }
 }
 
@@ -159,17 +170,44 @@ impl Record for ValueRef<'_> {
         self.event_id
     }
 
-    #[inline]
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("static_id", string), self.static_id);
-        text(out, key!("source", string), self.source);
-        number(out, key!("step"), self.step);
-        float(out, key!("min"), self.min, self.event_id, "min")?;
-        float(out, key!("max"), self.max, self.event_id, "max")?;
-        float(out, key!("abs_max"), self.abs_max, self.event_id, "abs_max")?;
-        number(out, key!("nonfinite_count"), Some(self.nonfinite_count));
-        number(out, key!("saturated_count"), Some(self.saturated_count));
+    fn check_floats(&self) -> Result<(), Refusal> {
+        for (field, value) in [("min", self.min), ("max", self.max), ("abs_max", self.abs_max)] {
+            if !value.is_finite() {
+                let event_id = self.event_id.to_owned();
+                return Err(Refusal::NonFinite { event_id, field, value });
+            }
+        }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn fields(&self, room: &mut Room<'_>) -> Option<()> {
+        text(room, key!("static_id", string), self.static_id)?;
+        text(room, key!("source", string), self.source)?;
+        number(room, key!("step"), self.step)?;
+        // The text of a float costs as much as all other fields, and `abs_max` is nearly always one
+        // of the others without its sign.
+        let [mut min, mut max, mut abs_max] = [(); 3].map(|()| FloatText::new());
+        let min = min.of(self.min);
+        let max = if self.max == self.min { min } else { max.of(self.max) };
+        let abs_max = if self.abs_max == self.max.abs() {
+            max.strip_prefix(b"-").unwrap_or(max)
+        } else if self.abs_max == self.min.abs() {
+            min.strip_prefix(b"-").unwrap_or(min)
+        } else {
+            abs_max.of(self.abs_max)
+        };
+        room.raw(key!("min"))?;
+        room.plain(min)?;
+        room.raw(key!("max"))?;
+        room.plain(max)?;
+        room.raw(key!("abs_max"))?;
+        room.plain(abs_max)?;
+        if (self.nonfinite_count, self.saturated_count) == (0, 0) {
+            return room.raw(b",\"nonfinite_count\":0,\"saturated_count\":0");
+        }
+        number(room, key!("nonfinite_count"), Some(self.nonfinite_count))?;
+        number(room, key!("saturated_count"), Some(self.saturated_count))
     }
 }
 
@@ -180,47 +218,43 @@ impl Record for EdgeTimingRef<'_> {
         self.event_id
     }
 
-    #[inline]
-    fn fields(&self, out: &mut Vec<u8>) -> Result<(), Refusal> {
-        text(out, key!("from_static_id", string), Some(self.from_static_id));
-        text(out, key!("to_static_id", string), Some(self.to_static_id));
-        number(out, key!("duration_ns"), Some(self.duration_ns));
-        number(out, key!("step"), self.step);
-        Ok(())
+    #[inline(always)]
+    fn fields(&self, room: &mut Room<'_>) -> Option<()> {
+        text(room, key!("from_static_id", string), Some(self.from_static_id))?;
+        text(room, key!("to_static_id", string), Some(self.to_static_id))?;
+        number(room, key!("duration_ns"), Some(self.duration_ns))?;
+        number(room, key!("step"), self.step)
     }
 }
 
-#[inline]
-fn text(out: &mut Vec<u8>, key: &[u8], value: Option<&str>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        push_unquoted(out, value);
-        out.push(b'"');
-    }
+#[inline(always)]
+fn text<const N: usize>(room: &mut Room<'_>, key: &[u8; N], value: Option<&str>) -> Option<()> {
+    let Some(value) = value else { return Some(()) };
+    room.raw(key)?;
+    room.string(value)
 }
 
-#[inline]
-fn number(out: &mut Vec<u8>, key: &[u8], value: Option<u64>) {
-    if let Some(value) = value {
-        out.extend_from_slice(key);
-        push_u64(out, value);
-    }
+#[inline(always)]
+fn number<const N: usize>(room: &mut Room<'_>, key: &[u8; N], value: Option<u64>) -> Option<()> {
+    let Some(value) = value else { return Some(()) };
+    room.raw(key)?;
+    room.u64(value)
 }
 
-#[inline]
-fn float(
-    out: &mut Vec<u8>,
-    key: &[u8],
-    value: f64,
-    event_id: &str,
-    field: &'static str,
-) -> Result<(), Refusal> {
-    out.extend_from_slice(key);
-    push_f64(out, value).map_err(|refused| Refusal::NonFinite {
-        event_id: event_id.to_owned(),
-        field,
-        value: refused.value,
-    })
+#[inline(always)]
+fn array<T>(
+    room: &mut Room<'_>,
+    items: &[T],
+    element: impl Fn(&mut Room<'_>, &T) -> Option<()>,
+) -> Option<()> {
+    room.raw(b"[")?;
+    for (i, item) in items.iter().enumerate() {
+        if i > 0 {
+            room.raw(b",")?;
+        }
+        element(room, item)?;
+    }
+    room.raw(b"]")
 }
 
 /// Appends the JSONL meta line. `gaps` is left out when there are none.

@@ -21,6 +21,11 @@
 //! # Ok::<(), json::NonFinite>(())
 //! ```
 
+mod room;
+
+pub use room::Room;
+pub(crate) use room::{FloatText, append};
+
 use thiserror::Error;
 
 /// A float that JSON cannot hold.
@@ -36,126 +41,62 @@ pub struct NonFinite {
 /// The bytes of an object key that is not the first: `,"name":`, built at compile time.
 macro_rules! key {
     ($name:literal) => {
-        concat!(",\"", $name, "\":").as_bytes()
+        $crate::json::constant!(",\"", $name, "\":")
     };
     // The same for a string, whose opening quote is constant too.
     ($name:literal, string) => {
-        concat!(",\"", $name, "\":\"").as_bytes()
+        $crate::json::constant!(",\"", $name, "\":\"")
     };
 }
 pub(crate) use key;
 
+/// Constant text as an array, whose length is known where it is copied.
+macro_rules! constant {
+    ($($part:literal),*) => {
+        const {
+            const TEXT: &[u8] = concat!($($part),*).as_bytes();
+            match TEXT.first_chunk::<{ TEXT.len() }>() {
+                Some(text) => text,
+                None => unreachable!(),
+            }
+        }
+    };
+}
+pub(crate) use constant;
+
+/// More than any number is long.
+const NUMBER: usize = 48;
+
 /// Appends `text` as a JSON string with its quotes.
 #[inline]
 pub fn push_str(out: &mut Vec<u8>, text: &str) {
-    out.push(b'"');
-    push_unquoted(out, text);
-    out.push(b'"');
-}
-
-/// Appends the inside of a JSON string: for callers whose constant text before it ends in the quote.
-#[inline]
-pub(crate) fn push_unquoted(out: &mut Vec<u8>, text: &str) {
-    let bytes = text.as_bytes();
-    if is_clean(bytes) {
-        out.extend_from_slice(bytes);
-    } else {
-        push_escaped(out, bytes);
-    }
-}
-
-/// Whether nothing in `bytes` needs a closer look, eight bytes at a time. The last eight overlap the
-/// ones before, so that only strings shorter than eight are looked at byte by byte.
-#[inline]
-fn is_clean(bytes: &[u8]) -> bool {
-    let Some(last) = bytes.last_chunk::<8>() else {
-        return !bytes.iter().any(|&byte| needs_look(byte));
-    };
-    let (chunks, _) = bytes.as_chunks::<8>();
-    let found = chunks.iter().fold(suspects(*last), |found, chunk| found | suspects(*chunk));
-    found == 0
-}
-
-/// Not zero if a byte of the eight needs a look. Exact as to whether, not as to which: a borrow can
-/// mark a byte above the first that is meant.
-#[inline(always)]
-const fn suspects(chunk: [u8; 8]) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const HIGHS: u64 = ONES << 7;
-    let word = u64::from_le_bytes(chunk);
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
-    let separator = word ^ (ONES * 0xE2);
-    let below_space = word.wrapping_sub(ONES * 0x20) & !word;
-    let equal = (quote.wrapping_sub(ONES) & !quote)
-        | (backslash.wrapping_sub(ONES) & !backslash)
-        | (separator.wrapping_sub(ONES) & !separator);
-    (below_space | equal) & HIGHS
-}
-
-/// Whether a byte can begin something to escape. 0xE2 opens U+2028 and U+2029, and much else.
-const fn needs_look(byte: u8) -> bool {
-    (byte < 0x20) | (byte == b'"') | (byte == b'\\') | (byte == 0xE2)
-}
-
-/// The slow half of [`push_str`]: copies clean runs, replaces what lies between them.
-#[cold]
-#[inline(never)]
-fn push_escaped(out: &mut Vec<u8>, mut rest: &[u8]) {
-    while let Some(at) = rest.iter().position(|&byte| needs_look(byte)) {
-        let (clean, from) = rest.split_at(at);
-        out.extend_from_slice(clean);
-        let taken = match from {
-            [0xE2, 0x80, last @ (0xA8 | 0xA9), ..] => {
-                out.extend_from_slice(if *last == 0xA8 { b"\\u2028" } else { b"\\u2029" });
-                3
-            }
-            [0xE2, ..] => {
-                out.push(0xE2);
-                1
-            }
-            [byte, ..] => {
-                push_escape(out, *byte);
-                1
-            }
-            [] => 0,
-        };
-        rest = from.get(taken..).unwrap_or_default();
-    }
-    out.extend_from_slice(rest);
-}
-
-fn push_escape(out: &mut Vec<u8>, byte: u8) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    match byte {
-        b'"' => out.extend_from_slice(b"\\\""),
-        b'\\' => out.extend_from_slice(b"\\\\"),
-        b'\n' => out.extend_from_slice(b"\\n"),
-        b'\r' => out.extend_from_slice(b"\\r"),
-        b'\t' => out.extend_from_slice(b"\\t"),
-        _ => {
-            let digit = |nibble: u8| HEX.get(usize::from(nibble)).copied().unwrap_or(b'0');
-            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', digit(byte >> 4), digit(byte & 15)]);
-        }
-    }
+    append(out, text.len().saturating_add(2), |room| {
+        room.raw(b"\"")?;
+        room.string(text)
+    });
 }
 
 /// Appends an unsigned integer.
 #[inline]
 pub fn push_u64(out: &mut Vec<u8>, value: u64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    append(out, NUMBER, |room| room.u64(value));
 }
 
 /// Appends a signed integer.
 #[inline]
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    append(out, NUMBER, |room| {
+        if value < 0 {
+            room.raw(b"-")?;
+        }
+        room.u64(value.unsigned_abs())
+    });
 }
 
 /// Appends `true` or `false`.
 #[inline]
 pub fn push_bool(out: &mut Vec<u8>, value: bool) {
-    out.extend_from_slice(if value { b"true" } else { b"false" });
+    append(out, NUMBER, |room| room.bool(value));
 }
 
 /// Appends a finite float. `-0.0` becomes `0.0`: a sign on nothing only confuses who compares text.
@@ -167,8 +108,7 @@ pub fn push_f64(out: &mut Vec<u8>, value: f64) -> Result<(), NonFinite> {
     if !value.is_finite() {
         return Err(NonFinite { value });
     }
-    // Adding positive zero changes -0.0 and nothing else.
-    out.extend_from_slice(zmij::Buffer::new().format_finite(value + 0.0).as_bytes());
+    append(out, NUMBER, |room| room.plain(FloatText::new().of(value)));
     Ok(())
 }
 
@@ -287,23 +227,6 @@ mod tests {
             let json = written(&text);
             assert_eq!(serde_json::from_str::<String>(&json).expect("valid JSON"), text);
             assert!(json.bytes().all(|byte| byte >= 0x20));
-        }
-    }
-
-    #[test]
-    fn the_word_scan_sees_what_the_byte_scan_sees_at_every_place() {
-        for length in 0..20 {
-            for at in 0..length {
-                for byte in 0..=u8::MAX {
-                    let mut bytes = vec![b'a'; length];
-                    bytes[at] = byte;
-                    assert_eq!(
-                        is_clean(&bytes),
-                        !needs_look(byte),
-                        "{byte:#x} at {at} of {length}"
-                    );
-                }
-            }
         }
     }
 
