@@ -4,9 +4,9 @@
 use tmrun_formats::LaneId;
 use tmrun_formats::wire::{Chunks, Walked};
 
-use super::check::check_one;
+use super::check::{Checked, check_one};
 use super::track::{LaneAt, Track};
-use super::walk::ChunkInfo;
+use super::walk::{ChunkInfo, ChunkState};
 
 /// A block ends with the chunk that brings it to so many,
 const CHUNKS: u32 = 512;
@@ -14,6 +14,18 @@ const CHUNKS: u32 = 512;
 /// or with the one that brings its payloads to so many bytes: a block is what one core takes at
 /// once, and what it makes of it has to fit in memory for every core.
 const BYTES: u64 = 128 << 10;
+
+/// Why the payloads of a block are read again when it is walked again, the least first.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Again {
+    /// For nothing: all chunks hold, and no step begins or ends in any.
+    #[default]
+    Not,
+    /// For its step marks.
+    Marks,
+    /// For all that is checked: something in it does not hold.
+    Checks,
+}
 
 /// Some chunks, one behind the other.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +35,8 @@ pub struct Block {
     chunks: u32,
     /// Payloads of its intact chunks of records.
     bytes: u64,
+    /// What its payloads have to be read for when it is walked again.
+    again: Again,
     /// The lanes of its chunks as they are before the first of them, as far as they are known.
     lanes: Box<[(LaneId, LaneAt)]>,
 }
@@ -38,16 +52,18 @@ impl Block {
             chunks: Chunks::from(file, self.offset),
             left: self.chunks,
             track: Track::at(&self.lanes),
+            again: self.again,
         }
     }
 }
 
-/// The chunks of a block, walked again: each is held against its CRC and its place once more.
+/// The chunks of a block, walked again. What held when the file was opened is not checked once more.
 #[derive(Debug, Clone)]
 pub(super) struct BlockWalk<'a> {
     chunks: Chunks<'a>,
     left: u32,
     track: Track,
+    again: Again,
 }
 
 impl Iterator for BlockWalk<'_> {
@@ -62,7 +78,11 @@ impl Iterator for BlockWalk<'_> {
         };
         let chunk = self.chunks.find_map(of_chunk)?;
         let (mut info, _) = self.track.chunk(&chunk);
-        let checked = check_one(&chunk, info.state, None);
+        let checked = match self.again {
+            Again::Not => Checked::only(None),
+            Again::Marks => Checked::marks(&chunk, info.state),
+            Again::Checks => check_one(&chunk, info.state, None),
+        };
         self.track.settle(&mut info, &checked);
         Some(info)
     }
@@ -88,10 +108,15 @@ impl Blocks {
     }
 
     /// Behind a chunk, of which it is known now what became of it.
-    pub(super) fn add(&mut self, info: &ChunkInfo) {
+    pub(super) fn add(&mut self, info: &ChunkInfo, checked: &Checked) {
         let payload = info.header.payload_len.into();
         self.open.chunks = self.open.chunks.saturating_add(1);
         self.payload = self.payload.saturating_add(payload);
+        self.open.again = self.open.again.max(match info.state {
+            ChunkState::Damaged => Again::Checks,
+            ChunkState::Intact if checked.has_marks() => Again::Marks,
+            _ => Again::Not,
+        });
         if info.has_records() {
             self.open.bytes = self.open.bytes.saturating_add(payload);
         }

@@ -58,45 +58,68 @@ impl Checked {
         }
     }
 
+    /// What a chunk that is known to hold says of steps, and nothing else.
+    pub(super) fn marks(chunk: &Chunk<'_>, state: ChunkState) -> Self {
+        let mut checked = Self::only(None);
+        if state == ChunkState::Intact {
+            for record in chunk.records() {
+                if rules::of(record.header().kind) & rules::NOTED != 0 {
+                    checked.note(record, chunk);
+                }
+            }
+        }
+        checked
+    }
+
+    /// Whether it says anything of steps.
+    pub(super) fn has_marks(&self) -> bool {
+        self.steps != StepEffect::default()
+    }
+
     fn look(&mut self, chunk: &Chunk<'_>, counts: Option<&mut Counts>) -> Result<(), DecodeError> {
         chunk.check()?;
         if chunk.header.kind != ChunkKind::RECORDS {
             return Ok(());
         }
-        let mut place = Place {
-            offset: chunk.payload_offset(),
-            seq: chunk.header.first_sequence as u32,
-            group: 0,
-        };
+        let mut place = Place::first_of(chunk);
         let (mut least, mut greatest) = (Ticks(u64::MAX), Ticks(0));
         let mut by_code = [0_u32; 256];
-        let mut unknown = false;
+        let mut all_known = rules::KNOWN;
         for record in chunk.records() {
             let header = record.header();
-            place.check(&header)?;
-            if let Some(count) = by_code.get_mut(usize::from(header.kind)) {
-                *count = count.saturating_add(1);
+            let rules = rules::of(header.kind);
+            if !place.holds(&header, rules) {
+                return Err(place.why_not(&header));
             }
+            if let Some(count) = by_code.get_mut(usize::from(header.kind)) {
+                // A payload of 4 GiB has 2^26 records.
+                *count = count.wrapping_add(1);
+            }
+            all_known &= rules;
             let (first, last) = record.edges();
             least = least.min(first);
             greatest = greatest.max(last);
-            match Kind::from_code(header.kind) {
-                Some(Kind::Step | Kind::Level | Kind::Gap) => self.note(record, chunk),
-                Some(Kind::Span) => self.spans = self.spans.saturating_add(1),
-                Some(_) => {}
-                None => unknown = true,
+            if rules & rules::NOTED != 0 {
+                self.note(record, chunk);
             }
-            if header.level > Level::MAX && self.odd_level.is_none() {
-                let (expected, found) = (Level::MAX.0.into(), header.level.0.into());
-                self.odd_level = Some(place.malformed("level of a record", 21, expected, found));
+            if header.level > Level::MAX {
+                self.odd_level(&place, header.level);
             }
-            place.advance();
+            place.advance(&header);
         }
-        check_range(chunk, (least, greatest), unknown)?;
+        check_range(chunk, (least, greatest), all_known == 0)?;
+        self.spans = by_code.get(Kind::Span as usize).copied().unwrap_or_default().into();
         if let Some(counts) = counts {
             counts.add(&by_code);
         }
         Ok(())
+    }
+
+    #[cold]
+    fn odd_level(&mut self, place: &Place, level: Level) {
+        let (expected, found) = (Level::MAX.0.into(), level.0.into());
+        let error = place.malformed("level of a record", 21, expected, found);
+        self.odd_level.get_or_insert(error);
     }
 
     /// The few kinds of records that say something about the others.
@@ -118,49 +141,97 @@ impl Checked {
     }
 }
 
+/// What the code of a record's kind allows, as a table: kinds follow one another in any order, and
+/// branches on them would be guessed wrong as often as not.
+mod rules {
+    use tmrun_formats::wire::Kind;
+
+    /// It may begin a group.
+    pub(super) const BEGINS: u8 = 1;
+    /// It may continue one.
+    pub(super) const CONTINUES: u8 = 1 << 1;
+    /// It says something about other records.
+    pub(super) const NOTED: u8 = 1 << 2;
+    /// This version knows it.
+    pub(super) const KNOWN: u8 = 1 << 3;
+
+    #[inline(always)]
+    pub(super) fn of(code: u8) -> u8 {
+        TABLE.get(usize::from(code)).copied().unwrap_or_default()
+    }
+
+    #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]
+    static TABLE: [u8; 256] = {
+        let mut table = [0; 256];
+        let mut code = 1;
+        while code < table.len() {
+            table[code] = match Kind::from_code(code as u8) {
+                // Of kinds of newer versions it is not known.
+                None => BEGINS | CONTINUES,
+                Some(Kind::OpInput | Kind::Shape | Kind::Stats) => KNOWN | CONTINUES,
+                Some(Kind::Range) => KNOWN | BEGINS | CONTINUES,
+                Some(Kind::Step | Kind::Level | Kind::Gap) => KNOWN | BEGINS | NOTED,
+                Some(_) => KNOWN | BEGINS,
+            };
+            code += 1;
+        }
+        table
+    };
+}
+
 /// Where in the chunk the next record stands, and what it has to be there.
 struct Place {
     offset: u64,
     seq: u32,
-    /// Records of the group so far, 0 before the first.
+    /// Records of the group before it.
     group: usize,
 }
 
+/// As long as a group that cannot be continued: there is none.
+const NO_GROUP: usize = usize::MAX;
+
 impl Place {
-    #[inline(always)]
-    fn check(&mut self, header: &wire::RecordHeader) -> Result<(), DecodeError> {
-        if header.seq != self.seq {
-            let (expected, found) = (self.seq.into(), header.seq.into());
-            return Err(self.malformed("sequence number of a record", 16, expected, found));
-        }
-        let continues = header.flags & wire::flags::CONTINUES != 0;
-        match Kind::from_code(header.kind) {
-            None if header.kind == 0 => {
-                return Err(self.malformed("kind of a record, 0 is an empty slot", 20, 1, 0));
-            }
-            Some(Kind::OpInput | Kind::Shape | Kind::Stats) if !continues => {
-                return Err(self.misplaced("a record that continues another stands alone", header));
-            }
-            Some(kind) if continues && !may_continue(kind) => {
-                return Err(
-                    self.misplaced("a record that continues none continues another", header)
-                );
-            }
-            _ => {}
-        }
-        if !continues {
-            self.group = 1;
-        } else if self.group == 0 {
-            return Err(self.misplaced("the first record of a chunk continues another", header));
-        } else if self.group >= GROUP_MAX {
-            return Err(self.misplaced("a group holds too many records", header));
-        } else {
-            self.group = self.group.saturating_add(1);
-        }
-        Ok(())
+    fn first_of(chunk: &Chunk<'_>) -> Self {
+        let (offset, seq) = (chunk.payload_offset(), chunk.header.first_sequence as u32);
+        Self { offset, seq, group: NO_GROUP }
     }
 
-    const fn advance(&mut self) {
+    #[inline(always)]
+    fn holds(&self, header: &wire::RecordHeader, rules: u8) -> bool {
+        let continues = header.flags & wire::flags::CONTINUES != 0;
+        let role = if continues { rules::CONTINUES } else { rules::BEGINS };
+        header.seq == self.seq && rules & role != 0 && !(continues && self.group >= GROUP_MAX)
+    }
+
+    /// The first rule that a record breaks which does not [hold](Self::holds).
+    #[cold]
+    fn why_not(&self, header: &wire::RecordHeader) -> DecodeError {
+        if header.seq != self.seq {
+            let (expected, found) = (self.seq.into(), header.seq.into());
+            return self.malformed("sequence number of a record", 16, expected, found);
+        }
+        if header.kind == 0 {
+            return self.malformed("kind of a record, 0 is an empty slot", 20, 1, 0);
+        }
+        let continues = header.flags & wire::flags::CONTINUES != 0;
+        let what = if !continues {
+            "a record that continues another stands alone"
+        } else if rules::of(header.kind) & rules::CONTINUES == 0 {
+            "a record that continues none continues another"
+        } else if self.group == NO_GROUP {
+            "the first record of a chunk continues another"
+        } else {
+            "a group holds too many records"
+        };
+        // The flag is wrong.
+        let found = header.flags;
+        self.malformed(what, 22, (found ^ wire::flags::CONTINUES).into(), found.into())
+    }
+
+    #[inline(always)]
+    const fn advance(&mut self, header: &wire::RecordHeader) {
+        let continues = header.flags & wire::flags::CONTINUES != 0;
+        self.group = if continues { self.group.wrapping_add(1) } else { 1 };
         self.offset = self.offset.saturating_add(wire::RECORD_SIZE as u64);
         self.seq = self.seq.wrapping_add(1);
     }
@@ -176,17 +247,6 @@ impl Place {
         let offset = self.offset.saturating_add(at);
         DecodeError::Malformed { what, offset, expected, found }
     }
-
-    /// A wrong continuation flag.
-    #[cold]
-    fn misplaced(&self, what: &'static str, header: &wire::RecordHeader) -> DecodeError {
-        let found = header.flags;
-        self.malformed(what, 22, (found ^ wire::flags::CONTINUES).into(), found.into())
-    }
-}
-
-const fn may_continue(kind: Kind) -> bool {
-    matches!(kind, Kind::OpInput | Kind::Shape | Kind::Stats | Kind::Range)
 }
 
 /// Holds the ticks of the header against those of the records. Kinds of newer versions may have

@@ -67,7 +67,7 @@ impl<'a> Merge<'a> {
         self.blocks.before(info.offset, &mut self.track);
         (*info, _) = self.track.chunk(&chunk);
         self.track.settle(info, &checked);
-        self.blocks.add(info);
+        self.blocks.add(info, &checked);
         self.chunks.add(info);
         let header = info.header;
         if let Some(error) = checked.error {

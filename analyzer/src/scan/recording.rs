@@ -116,7 +116,7 @@ type Share = (Vec<Checked>, Counts);
 
 /// Every chunk by itself, on all cores. The result does not depend on how the chunks are dealt out.
 fn check_all(bytes: &[u8], chunks: &[ChunkInfo], progress: &(dyn Fn(u64) + Sync)) -> Vec<Share> {
-    let shares = rayon::current_num_threads().saturating_mul(8).max(1);
+    let shares = rayon::current_num_threads().saturating_mul(32).max(1);
     let share = chunks.len().checked_div(shares).unwrap_or(1).clamp(1, SHARE);
     let check_share = |infos: &[ChunkInfo]| {
         let mut counts = Counts::default();

@@ -55,7 +55,7 @@ impl<'a> RecordChunk<'a> {
 
 impl<'a> Recording<'a> {
     /// Every chunk that has a valid header, in file order. Chunks are not kept: each is read and
-    /// checked again.
+    /// followed again.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkInfo> + Clone + '_ {
         self.blocks.iter().flat_map(|block| block.walk(self.bytes))
     }
