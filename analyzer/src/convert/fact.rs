@@ -88,6 +88,9 @@ pub(super) fn read<'r>(
     let Some(head) = group.first() else { return };
     let Some(kind) = head.kind() else { return tally.leave_out(Absent::Unknown) };
     match kind {
+        Kind::Span if head.header().flags & flags::SPAN_SEGMENT != 0 => {
+            tally.leave_out(Absent::Segment);
+        }
         Kind::Tensor => {
             let context = head.header().flags & flags::TENSOR_CONTEXT != 0;
             if !context

@@ -29,6 +29,8 @@ counted! {
     Absent {
         /// Host intervals.
         Span = "span",
+        /// The parts of detached spans on one lane each; the whole is a span.
+        Segment = "segment",
         /// Step marks. (The steps of the observations are in them.)
         Step = "step",
         /// Tensors of which not all dimensions are in the file.

@@ -3,7 +3,7 @@
 use serde_json::json;
 use tmrun::convert::{ConvertError, Options, Plan, Schema};
 use tmrun::scan::Recording;
-use tmrun_formats::wire::{Gap, Record, Span};
+use tmrun_formats::wire::{Gap, Record, Span, flags};
 use tmrun_formats::{GapReason, LaneId, Phase, Planes, Ticks};
 
 use crate::make::{BARE, at, convert, document, file, lanes, lines, mark, of, op, rec, tensor};
@@ -142,4 +142,12 @@ fn a_gap_of_what_is_not_converted_is_listed_and_loses_nothing() {
         json!([{"class": "lost", "reason": "overrun", "lane": 0, "first_ns": 1, "last_ns": 2,
                 "records": 5, "groups": 5, "planes": ["logical_memory"]}])
     );
+}
+
+#[test]
+fn a_detached_span_is_one_span_and_its_parts_are_counted_apart() {
+    let spans = [flags::SPAN_SEGMENT, flags::SPAN_SEGMENT, flags::SPAN_DETACHED];
+    let file = file(&spans.map(|flags| rec(BARE, flags, &Span::default())));
+    let found = document(&file, Options::default());
+    assert_eq!(found["not_represented"], json!({"span": 1, "segment": 2}));
 }
