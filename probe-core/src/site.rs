@@ -4,7 +4,7 @@ use tmrun_formats::wire::Kind;
 use tmrun_formats::{Level, NameId};
 
 use crate::shared::Shared;
-use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn, fence};
+use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn};
 
 /// The site asks for nothing.
 pub(crate) const DISARMED: u8 = 0;
@@ -152,7 +152,7 @@ impl Waiting {
         if link.is_ok() {
             push(&self.newest, site);
         }
-        fence(Ordering::SeqCst);
+        crate::sync::fence(Ordering::SeqCst);
         if probe_is_there() {
             self.wake();
             return false;
@@ -167,7 +167,7 @@ impl Waiting {
 
     /// Wakes all sites that wait: each makes itself known when it is reached next.
     pub(crate) fn wake(&self) {
-        fence(Ordering::SeqCst);
+        crate::sync::fence(Ordering::SeqCst);
         let mut next = self.newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
         // SAFETY: the list links only `&'static Site`s, by `push`.
         while let Some(site) = unsafe { next.as_ref() } {
