@@ -3,31 +3,18 @@
 
 mod support;
 
-use support::naive::{NaiveChunk, chunks};
+use support::naive::{NaiveChunk, NaiveRecord, chunks, records_of};
 use support::small;
 use tmrun::scan::{Gap, Recording, Status};
 use tmrun_formats::{DecodeError, GapReason};
 
 /// The records of the recording, each with lane and position: what a test compares.
-fn records(recording: &Recording<'_>) -> Vec<(u16, u64, [u8; 64])> {
-    let of_chunk = |chunk: tmrun::scan::RecordChunk<'_>| -> Vec<(u16, u64, [u8; 64])> {
+fn records(recording: &Recording<'_>) -> Vec<NaiveRecord> {
+    let of_chunk = |chunk: tmrun::scan::RecordChunk<'_>| -> Vec<NaiveRecord> {
         let (lane, positions) = (chunk.lane().0, chunk.first_sequence()..);
         positions.zip(chunk.records()).map(|(at, r)| (lane, at, *r.as_bytes())).collect()
     };
     recording.record_chunks().flat_map(of_chunk).collect()
-}
-
-/// The same, straight from the bytes of the chunks that the naive reader accepts.
-fn records_of(file: &[u8], chunks: &[NaiveChunk]) -> Vec<(u16, u64, [u8; 64])> {
-    let mut all = Vec::new();
-    for chunk in chunks.iter().filter(|chunk| chunk.kind == 1) {
-        let first = file[chunk.offset + 24..][..8].try_into().expect("eight bytes");
-        let payload = &file[chunk.offset + 64..chunk.end];
-        for (at, record) in (u64::from_le_bytes(first)..).zip(payload.chunks(64)) {
-            all.push((chunk.lane, at, record.try_into().expect("64 bytes")));
-        }
-    }
-    all
 }
 
 fn lost<'r>(recording: &'r Recording<'_>, reason: GapReason) -> Vec<&'r Gap> {

@@ -5,7 +5,7 @@ mod support;
 use support::record::{gap, level, micro_batch, scalar, span, step};
 use support::{Builder, calibration, lane, name};
 use tmrun::scan::{ChunkState, Gap, Recording, Status};
-use tmrun_formats::wire::{Frame, Place, Record};
+use tmrun_formats::wire::{Frame, HoleV1, Place, Record};
 use tmrun_formats::{GapClass, GapReason, LaneId, NameId, Planes, SpanId, Ticks};
 
 fn open(file: &[u8]) -> Recording<'_> {
@@ -239,4 +239,82 @@ fn an_uncalibrated_file_counts_from_its_first_tick() {
     let file = Builder::new().records(0, &[scalar(7_000, 2, 1.0)]).unfinished();
     let recording = open(&file);
     assert_eq!(recording.clock().ns(Ticks(7_250)), 250);
+}
+
+fn hole(lane: u16, sequence: u64, records: u64, reason: GapReason) -> Frame<'static> {
+    Frame::Hole(HoleV1 { lane: LaneId(lane), sequence, records, reason })
+}
+
+fn lost_records(recording: &Recording<'_>) -> Vec<(GapReason, u64)> {
+    lost(recording).iter().map(|gap| (gap.reason, gap.records)).collect()
+}
+
+#[test]
+fn a_hole_that_the_file_declares_is_lost_for_its_reason_and_no_damage() {
+    let (lapped, torn) = (GapReason::LAPPED, GapReason::TORN);
+    let file = Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .skip(0, 5)
+        .meta(&[hole(0, 1, 3, lapped), hole(0, 4, 2, torn)])
+        .records(0, &[span(1_900, 2_000, 7, 1)])
+        .finish();
+    let recording = open(&file);
+    assert_eq!(recording.verify(), []);
+    assert_eq!(lost_records(&recording), [(lapped, 3), (torn, 2)]);
+}
+
+#[test]
+fn what_is_not_declared_of_a_hole_is_damage() {
+    let file = Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .skip(0, 9)
+        // Twice, and beyond where the records begin again.
+        .meta(&[hole(0, 8, 9, GapReason::LAPPED), hole(0, 3, 2, GapReason::LAPPED)])
+        .meta(&[hole(0, 3, 2, GapReason::LAPPED)])
+        .records(0, &[span(1_900, 2_000, 7, 1); 20])
+        .finish();
+    let recording = open(&file);
+    let mut counts: Vec<_> = recording
+        .missing()
+        .iter()
+        .map(|missing| (missing.position, missing.gap.records, missing.declared))
+        .collect();
+    counts.sort_unstable();
+    let expected = [(1, 2, false), (3, 2, true), (5, 3, false), (8, 2, true)];
+    assert_eq!(counts, expected.map(|(at, records, declared)| (Some(at), records, declared)));
+    assert_eq!(recording.findings().len(), 1, "one hole, one finding");
+    assert_eq!(recording.status(), Status::Damaged);
+}
+
+#[test]
+fn a_hole_behind_the_last_chunk_counts_without_totals() {
+    let file = Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .meta(&[hole(0, 1, 4, GapReason::TORN), hole(9, 0, 2, GapReason::LAPPED)])
+        .unfinished();
+    let recording = open(&file);
+    assert_eq!(recording.findings(), []);
+    assert_eq!(recording.status(), Status::NotFinished);
+    let lane = recording.lanes().get(LaneId(0)).expect("the lane");
+    assert_eq!((lane.next, lane.end), (1, 5));
+    let mut lost = lost_records(&recording);
+    lost.sort_unstable();
+    assert_eq!(lost, [(GapReason::LAPPED, 2), (GapReason::TORN, 4)]);
+}
+
+#[test]
+fn damage_beside_a_declared_hole_is_not_excused_by_it() {
+    let mut file = Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .skip(0, 5)
+        .meta(&[hole(0, 1, 5, GapReason::LAPPED)])
+        .meta(&[Frame::Calibration(calibration(1_500, 50_500))])
+        .records(0, &[span(1_900, 2_000, 7, 1)])
+        .finish();
+    let chunk = support::naive::chunks(&file)[3];
+    file[chunk.offset + 8] ^= 1;
+    let recording = open(&file);
+    let mut lost = lost_records(&recording);
+    lost.sort_unstable();
+    assert_eq!(lost, [(GapReason::LAPPED, 5), (GapReason::CORRUPT, 0)]);
 }

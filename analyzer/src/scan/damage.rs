@@ -8,15 +8,34 @@ use tmrun_formats::wire::{ChunkHeader, HoleV1};
 use tmrun_formats::{DecodeError, GapReason, LaneId, Planes, Ticks};
 
 use super::error::Finding;
-use super::gaps::{Gap, GapList, every_plane};
+use super::gaps::{Gap, every_plane};
 use super::lanes::Hole;
 use super::walk::ChunkInfo;
+
+/// Evidence that the file should have and has not: what its bytes lack, apart from what its Gap
+/// records tell. Each is one of the gaps, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Missing {
+    /// What it was, as far as that is known.
+    pub what: &'static str,
+    /// The gap; its `first_ns` and `last_ns` are not filled in.
+    pub gap: Gap,
+    /// The position of the first missing record on the gap's lane; `None` where nobody knows which
+    /// records they are, or that they are records.
+    pub position: Option<u64>,
+    /// Where in the file it was or should be.
+    pub offset: u64,
+    /// In how many bytes.
+    pub len: u64,
+    /// A Hole frame says so: the file is whole without it.
+    pub declared: bool,
+}
 
 /// What is wrong with a file, before it is known what is missing.
 #[derive(Debug, Default)]
 pub(super) struct Damages {
     holes: Vec<Hole>,
-    counted: Vec<Gap>,
+    counted: Vec<Missing>,
     suspects: Vec<Suspect>,
     /// How many suspects, by offset, have the records behind them.
     placed: usize,
@@ -27,7 +46,9 @@ pub(super) struct Damages {
 /// Damaged bytes of which nobody knows what they held.
 #[derive(Debug, Clone, Copy)]
 struct Suspect {
+    what: &'static str,
     offset: u64,
+    len: u64,
     reason: GapReason,
     lane: Option<LaneId>,
     range: Option<(Ticks, Ticks)>,
@@ -41,9 +62,11 @@ struct Suspect {
 }
 
 impl Suspect {
-    fn at(offset: u64, reason: GapReason) -> Self {
+    fn at((offset, len): (u64, u64), what: &'static str, reason: GapReason) -> Self {
         Self {
+            what,
             offset,
+            len,
             reason,
             lane: None,
             range: None,
@@ -53,6 +76,21 @@ impl Suspect {
             behind: None,
         }
     }
+
+    fn missing(&self, span: (Ticks, Ticks)) -> Missing {
+        let between = (self.before.unwrap_or(span.0), self.behind.unwrap_or(span.1));
+        let between = (between.0.min(between.1), between.0.max(between.1));
+        let gap = Gap::lost(self.reason, self.lane, self.range.unwrap_or(between), 0);
+        let gap = Gap { planes: self.planes, ..gap };
+        Missing {
+            what: self.what,
+            gap,
+            position: None,
+            offset: self.offset,
+            len: self.len,
+            declared: false,
+        }
+    }
 }
 
 impl Damages {
@@ -60,30 +98,43 @@ impl Damages {
         self.holes.push(hole);
     }
 
-    /// Records of which the count is known.
-    pub(super) fn counted(&mut self, gap: Gap) {
-        self.counted.push(gap);
+    /// Records of which the header is there, in so many bytes from `offset` on.
+    pub(super) fn counted(&mut self, gap: Gap, header: &ChunkHeader, (offset, len): (u64, u64)) {
+        let position = Some(header.first_sequence);
+        self.counted.push(Missing { what: "records", gap, position, offset, len, declared: false });
     }
 
     /// Bytes that are no chunk.
-    pub(super) fn uncounted(&mut self, offset: u64, reason: GapReason) {
-        self.suspects.push(Suspect::at(offset, reason));
+    pub(super) fn uncounted(&mut self, place: (u64, u64), reason: GapReason) {
+        self.suspects.push(Suspect::at(place, "bytes that are no chunk", reason));
     }
 
     /// A chunk of records at a position that its lane has gone past.
     pub(super) fn displaced(&mut self, header: &ChunkHeader, offset: u64) {
         let range = (header.least.min(header.greatest), header.greatest.max(header.least));
+        let what = "records at a position that their lane has gone past";
         self.suspects.push(Suspect {
             lane: Some(header.lane),
             range: Some(range),
-            ..Suspect::at(offset, GapReason::CORRUPT)
+            ..Suspect::at((offset, chunk_len(header)), what, GapReason::CORRUPT)
         });
     }
 
     /// A chunk, or a frame in one, that holds no records and cannot be used.
-    pub(super) fn without_records(&mut self, offset: u64, planes: Planes) {
-        let suspect = Suspect::at(offset, GapReason::CORRUPT);
+    pub(super) fn without_records(
+        &mut self,
+        place: (u64, u64),
+        what: &'static str,
+        planes: Planes,
+    ) {
+        let suspect = Suspect::at(place, what, GapReason::CORRUPT);
         self.suspects.push(Suspect { planes, apart: true, ..suspect });
+    }
+
+    /// The file header, of which so many bytes are left.
+    pub(super) fn header(&mut self, len: u64, reason: GapReason) {
+        let suspect = Suspect::at((0, len), "the file header", reason);
+        self.suspects.push(Suspect { planes: Planes::RECORDER, apart: true, ..suspect });
     }
 
     /// The next chunks of the file, all suspects up to their end being known: the time of a suspect
@@ -105,80 +156,114 @@ impl Damages {
         }
     }
 
-    /// The gaps. `span` is the time that the file covers. A hole that the file declares has the
-    /// reason that it says; another one without any damaged bytes is a finding: the writer left it.
+    /// What is missing, by offset. `span` is the time that the file covers. A hole that the file
+    /// declares has the reason that it says; another one without any damaged bytes is a finding: the
+    /// writer left it.
     pub(super) fn finish(
         mut self,
         span: (Ticks, Ticks),
         declared: &[HoleV1],
-        gaps: &mut GapList,
         findings: &mut Vec<Finding>,
-    ) {
+    ) -> Vec<Missing> {
         self.place(&[]);
         self.place_before(u64::MAX, None);
-        let mut declared = declared.to_vec();
-        declared.sort_by_key(|hole| (hole.lane, end(hole)));
-        let near = |s: &&Suspect| !s.apart;
-        let offsets: Vec<u64> = self.suspects.iter().filter(near).map(|s| s.offset).collect();
+        let declared = disjoint(declared);
+        let near: Vec<Suspect> = self.suspects.iter().filter(|s| !s.apart).copied().collect();
+        let (mut missing, mut explained) = (Vec::new(), Vec::new());
         for hole in &self.holes {
-            let (first, last) = (hole.after.unwrap_or(span.0), hole.before.unwrap_or(span.1));
-            let range = (first.min(last), last.max(first));
-            let lost = |reason, records| Gap::lost(reason, Some(hole.lane), range, records);
-            let mut undeclared = hole.records;
-            for (reason, records) in parts(hole, &declared) {
-                gaps.push(lost(reason, records));
-                undeclared = undeclared.saturating_sub(records);
+            let bytes = damaged_within(&near, hole.bytes);
+            let pieces = pieces(hole, &declared);
+            if pieces.iter().any(|piece| !piece.declared) {
+                explained.push(hole.bytes);
+                findings.extend(bytes.is_none().then(|| left_out(hole)));
             }
-            if undeclared == 0 {
-                continue;
-            }
-            gaps.push(lost(GapReason::CORRUPT, undeclared));
-            let next = offsets.get(offsets.partition_point(|&offset| offset <= hole.bytes.0));
-            if next.is_none_or(|&offset| offset >= hole.bytes.1) {
-                findings.push(missing(hole));
-            }
+            missing.extend(pieces.into_iter().map(|piece| piece.missing(hole, bytes, span)));
         }
-        self.counted.iter().for_each(|&gap| gaps.push(gap));
-        let explained = union(self.holes.iter().map(|hole| hole.bytes).collect());
-        for suspect in &self.suspects {
-            if suspect.apart || !covered(&explained, suspect.offset) {
-                let between = (suspect.before.unwrap_or(span.0), suspect.behind.unwrap_or(span.1));
-                let between = (between.0.min(between.1), between.0.max(between.1));
-                let range = suspect.range.unwrap_or(between);
-                let gap = Gap::lost(suspect.reason, suspect.lane, range, 0);
-                gaps.push(Gap { planes: suspect.planes, ..gap });
-            }
-        }
+        missing.append(&mut self.counted);
+        let explained = union(explained);
+        let unexplained = |s: &&Suspect| s.apart || !covered(&explained, s.offset);
+        missing.extend(self.suspects.iter().filter(unexplained).map(|s| s.missing(span)));
+        missing.sort_by_key(|missing| (missing.offset, missing.gap.lane, missing.position));
+        missing
     }
 }
 
-/// The parts of a hole that the file declares: why, and how many records. No position is counted
-/// twice, however often it is declared.
-fn parts<'d>(
-    hole: &Hole,
-    declared: &'d [HoleV1],
-) -> impl Iterator<Item = (GapReason, u64)> + use<'d> {
-    let (lane, mut from) = (hole.lane, hole.position);
-    let to = hole.position.saturating_add(hole.records);
-    let first = declared.partition_point(|d| (d.lane, end(d)) <= (lane, from));
-    let of_lane = declared.get(first..).unwrap_or_default().iter();
-    of_lane
-        .take_while(move |d| d.lane == lane && d.sequence < to)
-        .map(move |d| {
-            let (start, end) = (d.sequence.max(from), end(d).min(to));
-            from = from.max(end);
-            (d.reason, end.saturating_sub(start))
-        })
-        .filter(|&(_, records)| records > 0)
+/// A chunk with its header.
+pub(super) fn chunk_len(header: &ChunkHeader) -> u64 {
+    (ChunkHeader::SIZE as u64).saturating_add(header.payload_len.into())
 }
 
-/// The position behind a declared hole.
-const fn end(hole: &HoleV1) -> u64 {
-    hole.sequence.saturating_add(hole.records)
+/// From the first to the last of the damaged bytes within these; as offset and length.
+fn damaged_within(suspects: &[Suspect], bytes: (u64, u64)) -> Option<(u64, u64)> {
+    let behind = suspects.get(suspects.partition_point(|s| s.offset <= bytes.0)..)?;
+    let within = behind.get(..behind.partition_point(|s| s.offset < bytes.1))?;
+    let (first, last) = (within.first()?, within.last()?);
+    let end = last.offset.saturating_add(last.len);
+    Some((first.offset, end.saturating_sub(first.offset)))
+}
+
+/// A part of a hole.
+struct Piece {
+    position: u64,
+    records: u64,
+    reason: GapReason,
+    declared: bool,
+}
+
+impl Piece {
+    fn missing(self, hole: &Hole, bytes: Option<(u64, u64)>, span: (Ticks, Ticks)) -> Missing {
+        let (first, last) = (hole.after.unwrap_or(span.0), hole.before.unwrap_or(span.1));
+        let range = (first.min(last), last.max(first));
+        let gap = Gap::lost(self.reason, Some(hole.lane), range, self.records);
+        let between = (hole.bytes.0, hole.bytes.1.saturating_sub(hole.bytes.0));
+        let (offset, len) = bytes.unwrap_or(between);
+        let (what, position, declared) = ("records", Some(self.position), self.declared);
+        Missing { what, gap, position, offset, len, declared }
+    }
+}
+
+/// What the file declares, by lane and position: no position twice, however often it is declared.
+fn disjoint(declared: &[HoleV1]) -> Vec<HoleV1> {
+    let mut declared = declared.to_vec();
+    declared.sort_by_key(|hole| (hole.lane, hole.sequence));
+    let mut reached = (LaneId(0), 0);
+    declared.retain_mut(|hole| {
+        let end = hole.end();
+        if reached.0 == hole.lane {
+            hole.sequence = hole.sequence.max(reached.1);
+        }
+        hole.records = end.saturating_sub(hole.sequence);
+        if hole.records > 0 {
+            reached = (hole.lane, end);
+        }
+        hole.records > 0
+    });
+    declared
+}
+
+/// A hole by what is declared of it, and what is left.
+fn pieces(hole: &Hole, declared: &[HoleV1]) -> Vec<Piece> {
+    let (mut at, end) = (hole.position, hole.position.saturating_add(hole.records));
+    let mut pieces = Vec::new();
+    let mut push = |from: u64, to: u64, reason, declared| {
+        if let Some(records) = to.checked_sub(from).filter(|&records| records > 0) {
+            pieces.push(Piece { position: from, records, reason, declared });
+        }
+    };
+    let first = declared.partition_point(|d| (d.lane, d.end()) <= (hole.lane, at));
+    let of_lane = declared.get(first..).unwrap_or_default().iter();
+    for frame in of_lane.take_while(|d| d.lane == hole.lane && d.sequence < end) {
+        let (from, to) = (frame.sequence.max(at), frame.end().min(end));
+        push(at, from, GapReason::CORRUPT, false);
+        push(from, to, frame.reason, true);
+        at = to;
+    }
+    push(at, end, GapReason::CORRUPT, false);
+    pieces
 }
 
 /// Positions of a lane that are simply not there.
-fn missing(hole: &Hole) -> Finding {
+fn left_out(hole: &Hole) -> Finding {
     let error = DecodeError::Malformed {
         what: "position of the next record of a lane",
         offset: hole.bytes.1,

@@ -36,8 +36,14 @@ pub struct Gap {
 impl Gap {
     /// A gap as a record tells it.
     pub(super) fn recorded(gap: &wire::Gap) -> Self {
-        // A record that found no lane was of no lane, whatever the field says.
-        let lane = (gap.reason != GapReason::NO_LANE).then_some(gap.lane);
+        // A record that found no lane was of no lane, whatever the field says; of damaged bytes
+        // nobody may know the lane.
+        let no_lane = match gap.reason {
+            GapReason::NO_LANE => true,
+            GapReason::CORRUPT | GapReason::TORN => gap.lane == LaneId::RECORDER,
+            _ => false,
+        };
+        let lane = (!no_lane).then_some(gap.lane);
         let range = (gap.first.min(gap.last), gap.first.max(gap.last));
         let counted = Self::lost(gap.reason, lane, range, gap.records);
         Self { class: gap.reason.class(), groups: gap.groups, planes: gap.planes, ..counted }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::wire::{LaneV1, TotalsV1};
+use tmrun_formats::wire::{HoleV1, LaneV1, TotalsV1};
 use tmrun_formats::{LaneId, Ticks};
 
 use super::steps::{LaneSteps, StepState};
@@ -25,8 +25,10 @@ pub struct Lane<'a> {
     pub spans: u64,
     /// The steps that began on it.
     pub steps: LaneSteps,
-    /// The position that its next record would have.
+    /// The position behind its last record, as far as headers tell.
     pub next: u64,
+    /// The position behind all that it ever had, as far as the file tells.
+    pub end: u64,
     /// The step state behind its last record.
     pub state: StepState,
     pub(super) greatest: Option<Ticks>,
@@ -45,6 +47,7 @@ impl Lane<'_> {
             spans: 0,
             steps: LaneSteps::default(),
             next: 0,
+            end: 0,
             state: StepState::START,
             greatest: None,
             last_offset: 0,
@@ -125,17 +128,31 @@ impl<'a> Lanes<'a> {
         }
     }
 
-    /// The holes at the ends of the lanes: positions that the totals count and no chunk holds.
-    pub(super) fn holes_at_the_end(&self) -> impl Iterator<Item = Hole> + '_ {
-        self.lanes.iter().filter_map(|(&id, lane)| {
-            let records = lane.totals?.records.checked_sub(lane.next)?;
+    /// Takes in the holes that the file declares: a lane came as far as their ends.
+    pub(super) fn reach(&mut self, declared: &[HoleV1]) {
+        for hole in declared {
+            let lane = self.entry(hole.lane);
+            lane.end = lane.end.max(hole.end());
+        }
+        for lane in self.lanes.values_mut() {
+            let counted = lane.totals.map_or(0, |totals| totals.records);
+            lane.end = lane.end.max(lane.next).max(counted);
+        }
+    }
+
+    /// The holes at the ends of the lanes: positions that the totals count, or that are declared to
+    /// be lost, and no chunk holds.
+    pub(super) fn holes_at_the_end(&self, file_len: u64) -> impl Iterator<Item = Hole> + '_ {
+        self.lanes.iter().filter_map(move |(&id, lane)| {
+            let records = lane.end.checked_sub(lane.next)?;
+            let end = lane.totals.map_or(file_len, |_| lane.totals_offset);
             (records > 0).then_some(Hole {
                 lane: id,
                 position: lane.next,
                 records,
                 after: lane.greatest,
                 before: None,
-                bytes: (lane.last_offset, lane.totals_offset),
+                bytes: (lane.last_offset, end),
             })
         })
     }

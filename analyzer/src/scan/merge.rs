@@ -7,8 +7,9 @@ use super::blocks::Blocks;
 use super::check::Checked;
 use super::clock::Calibrations;
 use super::counts::{ChunkCounts, Counts};
+use super::damage::chunk_len;
 use super::error::Finding;
-use super::gaps::GapList;
+use super::gaps::{Gap, GapList};
 use super::lanes::Lanes;
 use super::levels::Levels;
 use super::meta::{LaneFrames, Meta};
@@ -30,6 +31,8 @@ pub(super) struct Merge<'a> {
     levels: Levels,
     meta: Meta<'a>,
     recorded: GapList,
+    /// Records in a form that only a newer version can read: they are there, and of no use here.
+    unread: Vec<Gap>,
     odd_levels: Vec<Finding>,
     span: Option<(Ticks, Ticks)>,
 }
@@ -46,6 +49,7 @@ impl<'a> Merge<'a> {
             levels: Levels::default(),
             meta: Meta::default(),
             recorded: GapList::new(GAPS),
+            unread: Vec::new(),
             odd_levels: Vec::new(),
             span: None,
         }
@@ -72,23 +76,34 @@ impl<'a> Merge<'a> {
         let header = info.header;
         if let Some(error) = checked.error {
             self.walk.findings.push(Finding::in_chunk(error, header.lane, header.number));
-            let damages = &mut self.walk.damages;
-            match header.kind {
-                _ if walked != ChunkState::Intact => {}
-                ChunkKind::RECORDS => damages.counted(counted(GapReason::CORRUPT, &header)),
-                ChunkKind::META => damages.without_records(info.offset, Planes::RECORDER),
-                _ => damages.without_records(info.offset, Planes::NONE),
+            return self.without(info, walked);
+        }
+        match (info.state, header.kind) {
+            (ChunkState::Intact, ChunkKind::RECORDS) => self.records(&header, checked),
+            (ChunkState::Intact, ChunkKind::META) => self.frames(&chunk),
+            (ChunkState::Unknown, ChunkKind::RECORDS) => {
+                self.unread.push(counted(GapReason::CORRUPT, &header));
             }
-            return;
-        }
-        if info.state != ChunkState::Intact {
-            return;
-        }
-        match header.kind {
-            ChunkKind::RECORDS => self.records(&header, checked),
-            ChunkKind::META => self.frames(&chunk),
             _ => {}
         }
+    }
+
+    /// A chunk whose payload does not hold.
+    fn without(&mut self, info: &ChunkInfo, walked: ChunkState) {
+        let (header, damages) = (&info.header, &mut self.walk.damages);
+        let place = (info.offset, chunk_len(header));
+        let (what, planes) = match header.kind {
+            _ if walked == ChunkState::Displaced => return,
+            ChunkKind::RECORDS => {
+                let gap = counted(GapReason::CORRUPT, header);
+                return damages.counted(gap, header, place);
+            }
+            ChunkKind::META => ("metadata", Planes::RECORDER),
+            ChunkKind::INDEX => ("an index", Planes::NONE),
+            ChunkKind::BLOB => ("tensor data", Planes::NONE),
+            _ => ("a chunk of a newer version", Planes::NONE),
+        };
+        damages.without_records(place, what, planes);
     }
 
     fn records(&mut self, header: &ChunkHeader, checked: Checked) {
@@ -115,7 +130,8 @@ impl<'a> Merge<'a> {
             wrong = true;
         });
         if wrong {
-            damages.without_records(chunk.offset, Planes::RECORDER);
+            let place = (chunk.offset, chunk_len(&chunk.header));
+            damages.without_records(place, "some of the metadata", Planes::RECORDER);
         }
     }
 
@@ -132,12 +148,14 @@ impl<'a> Merge<'a> {
         let greatest = self.span.map(|span| span.1).max(ends).unwrap_or_default();
         let samples = core::mem::take(&mut self.meta.calibrations);
         let calibrations = Calibrations::new(samples, header.ticks_per_second, least);
-        self.totals();
+        self.totals(bytes.len() as u64);
         let mut gaps = self.recorded;
         self.levels.not_requested(greatest, &mut gaps);
         let span = (least, greatest);
         let Walk { damages, mut findings, trailer, torn, .. } = self.walk;
-        damages.finish(span, &self.meta.holes, &mut gaps, &mut findings);
+        let missing = damages.finish(span, &self.meta.holes, &mut findings);
+        missing.iter().for_each(|missing| gaps.push(missing.gap));
+        self.unread.into_iter().for_each(|gap| gaps.push(gap));
         let (gaps, merged_gaps) = gaps.finish(&calibrations.clock());
         findings.sort_by_key(|finding| finding.error.offset());
         Recording {
@@ -153,6 +171,8 @@ impl<'a> Merge<'a> {
             calibrations,
             gaps,
             merged_gaps,
+            missing,
+            header_error: None,
             findings,
             odd_levels: self.odd_levels,
             trailer,
@@ -161,9 +181,11 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Holds the totals of the lanes against the positions that the chunks reached.
-    fn totals(&mut self) {
-        let holes: Vec<_> = self.lanes.holes_at_the_end().collect();
+    /// Holds the totals of the lanes, and the holes that are declared, against the positions that the
+    /// chunks reached.
+    fn totals(&mut self, file_len: u64) {
+        self.lanes.reach(&self.meta.holes);
+        let holes: Vec<_> = self.lanes.holes_at_the_end(file_len).collect();
         holes.into_iter().for_each(|hole| self.walk.damages.hole(hole));
         for (id, lane) in self.lanes.iter() {
             let Some(totals) = lane.totals else { continue };

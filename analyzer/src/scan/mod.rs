@@ -64,6 +64,7 @@ mod walk;
 pub use blocks::Block;
 pub use clock::{Calibrations, Clock};
 pub use counts::{ChunkCounts, Counts};
+pub use damage::Missing;
 pub use error::{Finding, OpenError};
 pub use gaps::Gap;
 pub use lanes::{Lane, Lanes};

@@ -2,13 +2,14 @@
 
 use rayon::iter::ParallelIterator;
 use rayon::slice::ParallelSlice;
-use tmrun_formats::wire::{FileHeader, Trailer};
-use tmrun_formats::{GapClass, Ticks};
+use tmrun_formats::wire::{FILE_MAGIC, FileHeader, Trailer};
+use tmrun_formats::{DecodeError, GapClass, RunId, Ticks};
 
 use super::blocks::Block;
 use super::check::{Checked, check_one};
 use super::clock::{Calibrations, Clock};
 use super::counts::{ChunkCounts, Counts};
+use super::damage::Missing;
 use super::error::{Finding, OpenError};
 use super::gaps::Gap;
 use super::lanes::Lanes;
@@ -36,6 +37,8 @@ pub struct Recording<'a> {
     pub(super) calibrations: Calibrations,
     pub(super) gaps: Vec<Gap>,
     pub(super) merged_gaps: u64,
+    pub(super) missing: Vec<Missing>,
+    pub(super) header_error: Option<DecodeError>,
     pub(super) findings: Vec<Finding>,
     pub(super) odd_levels: Vec<Finding>,
     pub(super) trailer: Option<Trailer>,
@@ -91,12 +94,57 @@ impl<'a> Recording<'a> {
     ) -> Result<Self, OpenError> {
         let header = FileHeader::decode(bytes)
             .map_err(|source| OpenError { file: name.to_owned(), source })?;
-        let mut merge = Merge::of(Walk::over(bytes));
+        Ok(Self::scan(bytes, name, header, Walk::over(bytes), progress))
+    }
+
+    /// The same, and goes on when the file header is damaged: then the [header](Self::header) is what
+    /// the metadata says of it, and 0 elsewhere. Only who mends the file can do something with that.
+    ///
+    /// # Errors
+    ///
+    /// When the header is of a newer version, or cannot be read and there is no chunk behind it, and
+    /// the bytes are not the beginning of a header either.
+    pub fn open_damaged(
+        bytes: &'a [u8],
+        name: &str,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Result<Self, OpenError> {
+        let error = match FileHeader::decode(bytes) {
+            Ok(header) => return Ok(Self::scan(bytes, name, header, Walk::over(bytes), progress)),
+            Err(error) => error,
+        };
+        let refused = OpenError { file: name.to_owned(), source: error };
+        if matches!(error, DecodeError::Unsupported { .. }) {
+            return Err(refused);
+        }
+        let unknown = FileHeader { run: RunId([0; 16]), created_ns: 0, ticks_per_second: 0 };
+        let walk = Walk::without_header(bytes, error);
+        let mut recording = Self::scan(bytes, name, unknown, walk, progress);
+        let begins = FILE_MAGIC.starts_with(bytes.get(..FILE_MAGIC.len()).unwrap_or(bytes));
+        let is_cut_header = bytes.len() < FileHeader::SIZE && begins;
+        if recording.chunks.all == 0 && !is_cut_header {
+            return Err(refused);
+        }
+        recording.header_error = Some(error);
+        let rate = recording.calibrations.measured_rate().unwrap_or_default();
+        recording.header.ticks_per_second = rate.round() as u64;
+        recording.header.run = recording.meta.run.map_or(unknown.run, |run| run.run);
+        Ok(recording)
+    }
+
+    fn scan(
+        bytes: &'a [u8],
+        name: &str,
+        header: FileHeader,
+        walk: Walk<'a>,
+        progress: &(dyn Fn(u64) + Sync),
+    ) -> Self {
+        let mut merge = Merge::of(walk);
         let mut window = Vec::new();
         loop {
             merge.walk(&mut window);
             if window.is_empty() {
-                return Ok(merge.finish(bytes, name, header));
+                return merge.finish(bytes, name, header);
             }
             let shares = check_all(bytes, &window, progress);
             let mut infos = window.iter_mut();
@@ -146,6 +194,11 @@ impl<'a> Recording<'a> {
     /// The file header.
     pub const fn header(&self) -> &FileHeader {
         &self.header
+    }
+
+    /// Why the file header could not be read, when it was opened [all the same](Self::open_damaged).
+    pub const fn header_error(&self) -> Option<DecodeError> {
+        self.header_error
     }
 
     /// The trailer; `None` in a file that was not finished.
@@ -211,6 +264,12 @@ impl<'a> Recording<'a> {
     /// How many gaps were too many to list and were added to another one of their reason and lane.
     pub const fn merged_gaps(&self) -> u64 {
         self.merged_gaps
+    }
+
+    /// What the file's bytes lack, by offset: all gaps but those that Gap records tell of and those
+    /// that were not requested.
+    pub fn missing(&self) -> &[Missing] {
+        &self.missing
     }
 
     /// Every place that breaks the format, by offset.

@@ -1,6 +1,8 @@
 //! Chunk headers, in file order. It reads 64 bytes a chunk.
 
-use tmrun_formats::wire::{Chunk, ChunkHeader, ChunkKind, Chunks, Damage, Trailer, Walked};
+use tmrun_formats::wire::{
+    Chunk, ChunkHeader, ChunkKind, Chunks, Damage, FileHeader, Trailer, Walked,
+};
 use tmrun_formats::{DecodeError, GapReason};
 
 use super::damage::Damages;
@@ -89,6 +91,21 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// A walk over a file whose header cannot be read. There may be less of it than there should.
+    pub(super) fn without_header(file: &'a [u8], error: DecodeError) -> Self {
+        let mut walk = Self::over(file);
+        let len = match Chunks::from(file, 0).next() {
+            Some(Walked::Damage(damage)) => damage.len.min(FileHeader::SIZE as u64),
+            _ => 0,
+        };
+        walk.walked = Chunks::from(file, len);
+        walk.torn = matches!(error, DecodeError::Truncated { .. });
+        let reason = if walk.torn { GapReason::TORN } else { GapReason::CORRUPT };
+        walk.damages.header(len, reason);
+        walk.findings.push(Finding::new(error));
+        walk
+    }
+
     /// Replaces the chunks by the next ones; there are none at the end. How many come at once does
     /// not depend on the number of cores, and so nothing that is made of them does.
     pub(super) fn window(&mut self, chunks: &mut Vec<ChunkInfo>) {
@@ -159,7 +176,6 @@ impl<'a> Walk<'a> {
             found: header.flags.into(),
         };
         self.findings.push(Finding::in_chunk(error, header.lane, header.number));
-        self.damages.counted(counted(GapReason::CORRUPT, header));
     }
 
     fn damage(&mut self, damage: &Damage) {
@@ -174,17 +190,17 @@ impl<'a> Walk<'a> {
         });
         self.number = None;
         let reason = if cut { GapReason::TORN } else { GapReason::CORRUPT };
+        let place = (damage.offset, damage.len);
         if let Some(header) = header {
-            match self.track.follow(&header, damage.offset) {
-                Follows::Directly => return self.damages.counted(counted(reason, &header)),
-                Follows::Behind(hole) => {
-                    self.damages.hole(hole);
-                    return self.damages.counted(counted(reason, &header));
-                }
-                Follows::Not { .. } => {}
+            let follows = self.track.follow(&header, damage.offset);
+            if let Follows::Behind(hole) = follows {
+                self.damages.hole(hole);
+            }
+            if !matches!(follows, Follows::Not { .. }) {
+                return self.damages.counted(counted(reason, &header), &header, place);
             }
         }
-        self.damages.uncounted(damage.offset, reason);
+        self.damages.uncounted(place, reason);
     }
 }
 

@@ -18,26 +18,51 @@ pub struct NaiveChunk {
     pub records: usize,
 }
 
+/// The whole and intact chunk at an offset, if one is there.
+fn chunk_at(file: &[u8], offset: usize) -> Option<NaiveChunk> {
+    let header = file.get(offset..offset + 64).filter(|header| header.starts_with(b"tmCK"))?;
+    let end = offset + 64 + word(header, 16) as usize;
+    let payload = file.get(offset + 64..end)?;
+    if crc32(&header[..60]) != word(header, 60) || crc32(payload) != word(header, 56) {
+        return None;
+    }
+    let kind = header[4];
+    let lane = u16::from_le_bytes([header[6], header[7]]);
+    let records = if kind == 1 { payload.len() / 64 } else { 0 };
+    Some(NaiveChunk { offset, end, kind, lane, records })
+}
+
 /// The chunks of an undamaged file, or of the undamaged part before the first trouble.
 pub fn chunks(file: &[u8]) -> Vec<NaiveChunk> {
-    let mut chunks = Vec::new();
-    let mut offset = 64;
-    while file.len() >= offset + 64 && &file[offset..offset + 4] == b"tmCK" {
-        let end = offset + 64 + word(file, offset + 16) as usize;
-        let header = &file[offset..offset + 64];
-        if file.len() < end
-            || crc32(&header[..60]) != word(header, 60)
-            || crc32(&file[offset + 64..end]) != word(header, 56)
-        {
-            break;
-        }
-        let kind = header[4];
-        let lane = u16::from_le_bytes([header[6], header[7]]);
-        let records = if kind == 1 { (end - offset - 64) / 64 } else { 0 };
-        chunks.push(NaiveChunk { offset, end, kind, lane, records });
-        offset = end;
+    let first = chunk_at(file, 64);
+    std::iter::successors(first, |chunk| chunk_at(file, chunk.end)).collect()
+}
+
+/// Every intact chunk of a damaged file, wherever it stands.
+pub fn intact_chunks(file: &[u8]) -> Vec<NaiveChunk> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < file.len() {
+        let chunk = chunk_at(file, at);
+        at = chunk.map_or(at + 1, |chunk| chunk.end);
+        found.extend(chunk);
     }
-    chunks
+    found
+}
+
+/// A record, with its lane and position.
+pub type NaiveRecord = (u16, u64, [u8; 64]);
+
+/// The records of these chunks, straight from their bytes.
+pub fn records_of(file: &[u8], chunks: &[NaiveChunk]) -> Vec<NaiveRecord> {
+    let mut all = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| chunk.kind == 1) {
+        let first = file[chunk.offset + 24..][..8].try_into().expect("eight bytes");
+        let payload = &file[chunk.offset + 64..chunk.end];
+        for (at, record) in (u64::from_le_bytes(first)..).zip(payload.chunks(64)) {
+            all.push((chunk.lane, at, record.try_into().expect("64 bytes")));
+        }
+    }
+    all
 }
 
 /// CRC-32 (IEEE), bit by bit.

@@ -110,6 +110,12 @@ impl Assembler {
         self.plain_header(ChunkKind::META, len, 0, crc)
     }
 
+    /// The header of a chunk that another file has, as the next one of this file. The payload stays
+    /// as it is.
+    pub const fn copied_header(&self, header: &ChunkHeader) -> ChunkHeader {
+        ChunkHeader { number: self.number, ..*header }
+    }
+
     fn plain_header(&self, kind: ChunkKind, len: usize, entries: usize, crc: u32) -> ChunkHeader {
         ChunkHeader {
             kind,

@@ -64,8 +64,8 @@ pub struct Damage {
     pub len: u64,
     /// What was wrong at its start.
     pub error: DecodeError,
-    /// The valid header at its start, when what is wrong is that the file ends within its payload:
-    /// it says which records are lost.
+    /// The valid header at its start, when what is wrong is that the file ends within its payload,
+    /// or another chunk begins there: it says which records are lost.
     pub header: Option<ChunkHeader>,
 }
 
@@ -82,7 +82,9 @@ pub enum Walked<'a> {
 
 /// Walks the chunks behind the file header, in file order. After damage it goes on at the next
 /// bytes that are a valid chunk header or trailer, and reports the hole; a header whose payload the
-/// file ends in is a hole of its own, which may be followed by chunks again. It reads each byte a
+/// file ends in is a hole of its own, which may be followed by chunks again. So is a chunk whose
+/// payload is not followed by what belongs there and has the beginning of another chunk in it: bytes
+/// of it are gone. It reads each byte a
 /// bounded number of times, and it always ends.
 #[derive(Debug, Clone)]
 pub struct Chunks<'a> {
@@ -145,21 +147,32 @@ impl<'a> Chunks<'a> {
         })
     }
 
-    /// The next offset from `from` on at which a valid chunk header or the trailer lies, else the
-    /// end. A header is looked at only behind a magic, which cannot overlap another: that is at
+    /// Whether a valid chunk header or the trailer lies at `at`.
+    fn begins_at(&self, at: usize) -> bool {
+        ChunkHeader::decode(self.bytes_at(at), at as u64).is_ok()
+            || matches!(self.trailer_at(at), Some(Ok(_)))
+    }
+
+    /// The next offset from `from` on and before `to` at which a valid chunk header or the trailer
+    /// lies. A header is looked at only behind a magic, which cannot overlap another: that is at
     /// most 64 bytes read for every four.
-    fn resynchronise(&self, from: usize) -> usize {
-        let begins = |at| {
-            ChunkHeader::decode(self.bytes_at(at), at as u64).is_ok()
-                || matches!(self.trailer_at(at), Some(Ok(_)))
-        };
+    fn resynchronise(&self, from: usize, to: usize) -> Option<usize> {
         self.bytes_at(from)
             .windows(CHUNK_MAGIC.len())
+            .take(to.saturating_sub(from))
             .enumerate()
             .filter(|(_, bytes)| *bytes == CHUNK_MAGIC || TRAILER_MAGIC.starts_with(bytes))
             .map(|(i, _)| from.saturating_add(i))
-            .find(|&at| begins(at))
-            .unwrap_or(self.file.len())
+            .find(|&at| self.begins_at(at))
+    }
+
+    /// Where a chunk really ends whose payload reaches to `end`, when that is earlier: nothing that
+    /// belongs there is at `end`, and another chunk begins within the payload. Bytes of it are gone.
+    fn cut_short(&self, at: usize, end: usize) -> Option<usize> {
+        if end == self.file.len() || self.begins_at(end) {
+            return None;
+        }
+        self.resynchronise(at.saturating_add(1), end)
     }
 }
 
@@ -174,15 +187,35 @@ impl<'a> Iterator for Chunks<'a> {
         let mut walked = self.look(at);
         self.at = match &mut walked {
             Walked::Trailer(_) => self.file.len(),
-            Walked::Chunk(chunk) => {
-                at.saturating_add(ChunkHeader::SIZE).saturating_add(chunk.payload.len())
+            &mut Walked::Chunk(chunk) => {
+                let payload = at.saturating_add(ChunkHeader::SIZE);
+                let end = payload.saturating_add(chunk.payload.len());
+                match self.cut_short(at, end) {
+                    None => end,
+                    Some(next) => {
+                        walked = Walked::Damage(short(&chunk, next.saturating_sub(at) as u64));
+                        next
+                    }
+                }
             }
             Walked::Damage(damage) => {
-                let end = self.resynchronise(at.saturating_add(1));
-                damage.len = end.saturating_sub(at) as u64;
-                end
+                let end = self.file.len();
+                let next = self.resynchronise(at.saturating_add(1), end).unwrap_or(end);
+                damage.len = next.saturating_sub(at) as u64;
+                next
             }
         };
         Some(walked)
     }
+}
+
+/// A chunk of which only so many bytes are there before the next one begins.
+const fn short(chunk: &Chunk<'_>, len: u64) -> Damage {
+    let error = DecodeError::Malformed {
+        what: "payload length, up to where the next chunk begins",
+        offset: super::offset_add(chunk.offset, 16),
+        expected: len.saturating_sub(ChunkHeader::SIZE as u64),
+        found: chunk.header.payload_len as u64,
+    };
+    Damage { offset: chunk.offset, len, error, header: Some(chunk.header) }
 }

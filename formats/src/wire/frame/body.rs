@@ -328,7 +328,7 @@ pub struct RecorderCostV1 {
 }
 
 /// Positions of a lane that hold no records: they were stored, and are lost for a known reason. It
-/// stands before the lane's next chunk.
+/// stands before the lane's next chunk, or behind its last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HoleV1 {
     /// The lane.
@@ -339,4 +339,11 @@ pub struct HoleV1 {
     pub records: u64,
     /// Why they are lost.
     pub reason: GapReason,
+}
+
+impl HoleV1 {
+    /// The position behind the last of them.
+    pub const fn end(&self) -> u64 {
+        self.sequence.saturating_add(self.records)
+    }
 }

@@ -111,6 +111,14 @@ pub enum FrameError {
 }
 
 impl<'a> RawFrame<'a> {
+    /// Hands the frame to `out` piece by piece, as it is: for a writer that copies what it need not
+    /// know.
+    pub fn emit(&self, mut out: impl FnMut(&[u8])) {
+        // The length came from a 32-bit field.
+        out(&Frame::head(self.kind, self.version, self.body.len() as u32));
+        out(self.body);
+    }
+
     /// Reads the body.
     ///
     /// # Errors
