@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${1:-1}
-for target in tmrun_file rings_file meta_frame runtime_document runtime_jsonl audit; do
+for target in tmrun_file rings_file salvage meta_frame runtime_document runtime_jsonl audit; do
   echo "== $target, $minutes min"
   cargo +nightly fuzz run --features engine "$target" -- -max_total_time=$((minutes * 60)) -max_len=65536
 done

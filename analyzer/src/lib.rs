@@ -3,4 +3,5 @@
 pub mod audit;
 pub mod convert;
 pub mod input;
+pub mod salvage;
 pub mod scan;

@@ -6,6 +6,7 @@ mod seal;
 
 use tmrun::audit::audit as audit_trace;
 use tmrun::convert::{Form, Options, Plan};
+use tmrun::salvage;
 use tmrun::scan::Recording;
 use tmrun_formats::runtime;
 use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
@@ -14,9 +15,10 @@ use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 6] = [
+pub const TARGETS: [Target; 7] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
+    ("salvage", salvage),
     ("meta_frame", meta_frame),
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
@@ -85,6 +87,32 @@ fn convert(recording: &Recording<'_>) {
         plan.write(&mut trace, &|_| ()).expect("memory takes everything");
         runtime::read(&trace).expect("what is converted reads");
     }
+}
+
+/// Any bytes, and with their sums made right, salvaged: a recording with as many records and as much
+/// missing, which salvages to itself.
+pub fn salvage(data: &[u8]) {
+    salvage_bytes(data);
+    salvage_bytes(&seal::file(data));
+}
+
+fn salvage_bytes(data: &[u8]) {
+    let Ok(damaged) = Recording::open_damaged(data, "fuzz", &|_| ()) else { return };
+    let salvaged = |recording: &Recording<'_>| {
+        let mut out = Vec::new();
+        salvage::salvage(recording, &mut out, &|_| ()).expect("memory can be written to");
+        out
+    };
+    let whole = salvaged(&damaged);
+    let again = Recording::open(&whole, "fuzz").expect("it has a header");
+    let missing = damaged.missing().iter().filter(|missing| missing.position.is_none()).count();
+    assert_eq!(again.counts().total(), damaged.counts().total() + missing as u64);
+    let lost = |recording: &Recording<'_>| {
+        recording.lost().fold(0_u64, |sum, gap| sum.saturating_add(gap.records))
+    };
+    assert_eq!(lost(&again), lost(&damaged), "nothing lost is hidden, nor counted twice");
+    assert!(again.missing().iter().all(|missing| missing.declared), "the file is whole");
+    assert_eq!(salvaged(&again), whole);
 }
 
 /// A metadata payload: every frame that reads is written back, and reads as the same.

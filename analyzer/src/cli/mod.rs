@@ -7,6 +7,7 @@ mod loss;
 mod open;
 mod output;
 mod progress;
+mod salvage;
 mod text;
 mod verify;
 
@@ -16,6 +17,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use tmrun::convert::ConvertError;
 use tmrun::input::InputError;
+use tmrun::salvage::SalvageError;
 use tmrun::scan::OpenError;
 
 /// Reads .tmrun recordings of training and inference runs.
@@ -40,6 +42,7 @@ enum Command {
     Info(info::InfoArgs),
     Convert(convert::ConvertArgs),
     Verify(verify::VerifyArgs),
+    Salvage(salvage::SalvageArgs),
     Audit(audit::AuditArgs),
 }
 
@@ -66,9 +69,15 @@ pub(crate) enum Failure {
     /// The recording could not be converted.
     #[error(transparent)]
     Convert(#[from] ConvertError),
+    /// The recording could not be salvaged.
+    #[error(transparent)]
+    Salvage(#[from] SalvageError),
     /// The output could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
+    /// The command line asks for what does not go together.
+    #[error("{0}")]
+    Usage(&'static str),
     /// Something else could not be read or written.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -77,16 +86,26 @@ pub(crate) enum Failure {
 impl Failure {
     /// Another command line would do.
     const fn is_usage(&self) -> bool {
-        matches!(self, Self::Convert(error) if error.is_usage())
+        match self {
+            Self::Convert(error) => error.is_usage(),
+            Self::Usage(_) => true,
+            _ => false,
+        }
     }
 
     /// Whoever read the output has seen enough.
     fn is_broken_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
         match self {
-            Self::Io(error) | Self::Convert(ConvertError::Io(error)) => broken(error),
+            Self::Io(error)
+            | Self::Convert(ConvertError::Io(error))
+            | Self::Salvage(SalvageError::Io(error)) => broken(error),
             Self::Output(error) => error.is_broken_pipe(),
-            Self::Input(_) | Self::Open(_) | Self::Convert(_) => false,
+            Self::Input(_)
+            | Self::Open(_)
+            | Self::Convert(_)
+            | Self::Salvage(_)
+            | Self::Usage(_) => false,
         }
     }
 }
@@ -98,6 +117,7 @@ impl Cli {
             Command::Info(args) => info::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Verify(args) => verify::run(args),
+            Command::Salvage(args) => salvage::run(args),
             Command::Audit(args) => audit::run(args),
         }
     }

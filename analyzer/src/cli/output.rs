@@ -97,7 +97,7 @@ impl OutputArgs {
         }
     }
 
-    fn is_stdout(&self) -> bool {
+    pub(super) fn is_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
     }
 

@@ -1,0 +1,113 @@
+//! The new file: chunks one after the other, an index where one is due, and the end.
+
+use std::io::{self, Write};
+
+use tmrun_formats::wire::{
+    Assembler, ChunkHeader, FileHeader, Frame, Place, RawFrame, Record, Trailer,
+};
+
+/// A chunk of metadata ends with the frame that brings it to so many bytes.
+const FRAMES: usize = 64 << 10;
+
+/// A file in the making.
+pub(super) struct File<'o> {
+    out: &'o mut dyn Write,
+    assembler: Box<Assembler>,
+    /// Frames that are not written yet.
+    frames: Vec<u8>,
+}
+
+impl<'o> File<'o> {
+    pub(super) fn begin(out: &'o mut dyn Write, header: &FileHeader) -> io::Result<Self> {
+        out.write_all(&header.encode())?;
+        Ok(Self { out, assembler: Box::new(Assembler::new()), frames: Vec::new() })
+    }
+
+    /// A chunk as another file has it.
+    pub(super) fn copy(&mut self, header: &ChunkHeader, payload: &[u8]) -> io::Result<()> {
+        self.flush()?;
+        let header = self.assembler.copied_header(header);
+        self.chunk(&header, payload)
+    }
+
+    pub(super) fn records(&mut self, place: Place, records: &[Record]) -> io::Result<()> {
+        self.flush()?;
+        let header = self.assembler.records_header(place, [records, &[]]);
+        let payload: Vec<u8> = records.iter().flat_map(|record| *record.as_bytes()).collect();
+        self.chunk(&header, &payload)
+    }
+
+    /// A chunk of these frames, or several.
+    pub(super) fn frames<'f>(
+        &mut self,
+        frames: impl IntoIterator<Item = Frame<'f>>,
+    ) -> io::Result<()> {
+        self.flush()?;
+        for frame in frames {
+            let pieces = &mut self.frames;
+            frame
+                .emit(|piece| pieces.extend_from_slice(piece))
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            self.flush_if_full()?;
+        }
+        self.flush()
+    }
+
+    /// A frame as another file has it. It is in a chunk with the frames that follow at once.
+    pub(super) fn copy_frame(&mut self, frame: &RawFrame<'_>) -> io::Result<()> {
+        frame.emit(|piece| self.frames.extend_from_slice(piece));
+        self.flush_if_full()
+    }
+
+    /// The index and the trailer.
+    pub(super) fn end(mut self) -> io::Result<Trailer> {
+        self.flush()?;
+        if self.assembler.index_due() {
+            self.index()?;
+        }
+        self.index()?;
+        let trailer = self.assembler.trailer();
+        self.out.write_all(&trailer.encode())?;
+        Ok(trailer)
+    }
+
+    fn flush_if_full(&mut self) -> io::Result<()> {
+        if self.frames.len() >= FRAMES { self.flush() } else { Ok(()) }
+    }
+
+    /// Ends the chunk of frames, if there is one.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.frames.is_empty() {
+            return Ok(());
+        }
+        let mut frames = core::mem::take(&mut self.frames);
+        frames.resize(frames.len().next_multiple_of(ChunkHeader::SIZE), 0);
+        let header = self.assembler.meta_header(&frames);
+        self.chunk(&header, &frames)?;
+        frames.clear();
+        self.frames = frames;
+        Ok(())
+    }
+
+    fn chunk(&mut self, header: &ChunkHeader, payload: &[u8]) -> io::Result<()> {
+        let mut header = *header;
+        if self.assembler.index_due() {
+            self.index()?;
+            header = self.assembler.copied_header(&header);
+        }
+        self.out.write_all(&header.encode())?;
+        self.out.write_all(payload)?;
+        self.assembler.commit(&header);
+        Ok(())
+    }
+
+    fn index(&mut self) -> io::Result<()> {
+        let (header, pieces) = self.assembler.index();
+        self.out.write_all(&header.encode())?;
+        for piece in pieces {
+            self.out.write_all(&piece)?;
+        }
+        self.assembler.commit(&header);
+        Ok(())
+    }
+}
