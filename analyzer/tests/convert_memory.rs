@@ -1,4 +1,4 @@
-//! Memory for a scan, a check and a conversion does not grow with the recording, whether its chunks
+//! Memory for a scan, a check, a conversion and a salvage does not grow with the recording, whether its chunks
 //! are many or large.
 
 #[path = "convert/make.rs"]
@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::ThreadPoolBuilder;
 use tmrun::convert::{Form, Options, Plan};
+use tmrun::salvage::salvage;
 use tmrun::scan::Recording;
 use tmrun_formats::GradientState;
 use tmrun_formats::wire::Record;
@@ -81,8 +82,9 @@ fn file(records: usize, per_chunk: usize) -> Vec<u8> {
 /// The most that a longer recording may add: a few words for every block of some hundred chunks.
 const SLACK: usize = 256 << 10;
 
-/// The peaks of a scan, a check of the index, and a conversion, and the allocations of the last.
-fn peaks(bytes: &[u8], form: Form) -> ([usize; 3], usize) {
+/// The peaks of a scan, a check of the index, a conversion and a salvage, and the allocations of the
+/// conversion.
+fn peaks(bytes: &[u8], form: Form) -> ([usize; 4], usize) {
     let (scan, _, recording) = measured(|| Recording::open(bytes, "test"));
     let recording = recording.expect("a header");
     let (check, _, findings) = measured(|| recording.verify());
@@ -92,7 +94,9 @@ fn peaks(bytes: &[u8], form: Form) -> ([usize; 3], usize) {
         plan.write(&mut io::sink(), &|_| ())
     });
     result.expect("converted");
-    ([scan, check, convert], calls)
+    let (salvage, _, result) = measured(|| salvage(&recording, &mut io::sink(), &|_| ()));
+    result.expect("salvaged");
+    ([scan, check, convert, salvage], calls)
 }
 
 // One test, because the counters belong to the whole process.

@@ -268,6 +268,20 @@ fn the_totals_count_the_gaps_that_were_added() {
 }
 
 #[test]
+fn gaps_that_find_no_room_on_the_recorders_lane_go_elsewhere() {
+    let totals = TotalsV1 { lane: LaneId::RECORDER, records: u64::MAX, ..TotalsV1::default() };
+    let mut file = Builder::started()
+        .records(u16::MAX, &[level(1_000, 1_010, 2, 2)])
+        .meta(&[Frame::Totals(totals)])
+        .unfinished();
+    file[64 + 70] ^= 1;
+    let out = salvaged(&file);
+    let after = open(&out);
+    assert_eq!(after.verify(), []);
+    assert_eq!(gaps(&after), gaps(&open(&file)));
+}
+
+#[test]
 fn totals_that_are_less_than_what_is_there_are_left_out() {
     let totals = TotalsV1 { lane: LaneId(0), records: 1, ..TotalsV1::default() };
     let file = Builder::started()

@@ -38,12 +38,14 @@
 mod copy;
 mod end;
 mod file;
+mod gaps;
 mod holes;
 
 use std::io::{self, Write};
 
 use crate::scan::Recording;
 use file::File;
+use gaps::Gaps;
 use holes::Holes;
 
 /// What was written.
@@ -99,10 +101,11 @@ pub fn salvage(
         let file = recording.name().to_owned();
         return Err(SalvageError::Changed { file, expected, found: kept });
     }
-    end::gaps(recording, &mut holes, &mut file)?;
+    let gaps = Gaps::of(recording);
+    gaps.write(&mut holes, &mut file)?;
     file.frames(holes.rest())?;
     file.frames(copy::definitions(recording))?;
-    end::frames(recording, &mut file)?;
+    end::frames(recording, &gaps, &mut file)?;
     let trailer = file.end()?;
     Ok(Written {
         bytes: trailer.offset.saturating_add(tmrun_formats::wire::Trailer::SIZE as u64),

@@ -220,3 +220,31 @@ fn a_walk_goes_on_at_any_alignment() {
         assert_eq!(chunks, starts.len() - 2);
     }
 }
+
+#[test]
+fn bytes_that_are_cut_out_of_a_payload_cost_that_chunk_alone() {
+    let file = small();
+    let starts = boundaries(&file);
+    let chunks: Vec<_> = starts.windows(2).map(|at| (at[0], at[1])).collect();
+    // Behind the last chunk is the trailer, which is none once it has moved.
+    for &(start, end) in &chunks[..chunks.len() - 2] {
+        for len in [1, 63, 65, (end - start - 64).min(100) | 1] {
+            let mut cut = file.clone();
+            let from = (start + 64) as usize;
+            if from + len as usize > end as usize {
+                continue;
+            }
+            cut.drain(from..from + len as usize);
+            let found = pieces(&cut);
+            let damage = found.iter().find_map(|walked| match walked {
+                Walked::Damage(damage) => Some(damage),
+                _ => None,
+            });
+            let damage = damage.expect("something is missing");
+            assert_eq!((damage.offset, damage.len), (start, end - start - len));
+            assert!(damage.header.is_some(), "which says what is missing");
+            let whole = found.iter().filter(|walked| matches!(walked, Walked::Chunk(_))).count();
+            assert_eq!(whole, chunks.len() - 2, "all but this one, and the trailer is none");
+        }
+    }
+}
