@@ -1,13 +1,14 @@
 //! `tmrun salvage FILE -o OUT`: a damaged or unfinished recording as a whole one.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tmrun::input::Input;
-use tmrun::salvage::{Written, salvage};
-use tmrun::scan::{Missing, Recording};
+use tmrun::salvage::{Rings, Written, join, salvage};
+use tmrun::scan::{Missing, OpenError, Recording};
 use tmrun_formats::LaneId;
 use tmrun_formats::json::{Object, push_array};
+use tmrun_formats::rings::RINGS_MAGIC;
 
 use super::loss::Loss;
 use super::output::OutputArgs;
@@ -19,7 +20,8 @@ use super::{Failure, Outcome, say};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every intact record keeps its place, what is missing is declared as gaps, and `tmrun verify` accepts
-the result. The file header may be damaged too. The input stays as it is.
+the result. Of a flight recorder either file will do, the .tmrun or the .rings: they name each other,
+and the result has what both hold. The file header may be damaged too. The input stays as it is.
 
 Exit codes:
   0  done, and nothing is missing
@@ -29,6 +31,7 @@ Exit codes:
 
 Examples:
   tmrun salvage torn.tmrun -o whole.tmrun
+  tmrun salvage /dev/shm/tmrun-1000/4711-….rings -o whole.tmrun
   tmrun salvage --json torn.tmrun -o whole.tmrun | jq '.missing[] | {what, offset, records}'
   tmrun salvage torn.tmrun | tmrun info -")]
 pub(crate) struct SalvageArgs {
@@ -51,7 +54,7 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
-    let input = Input::open(&args.file)?;
+    let input = with_rings(Input::open(&args.file)?)?;
     let progress = Progress::new(input.len() as u64, "scanning");
     let recording = Recording::open_damaged(&input, input.name(), &|more| progress.add(more));
     progress.finish();
@@ -70,6 +73,71 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         report(args, &recording, &written, &loss)?;
     }
     Ok(loss.outcome(input.name()))
+}
+
+/// The recording that was drained, with what its mapped rings still hold. Either of the two files
+/// may be given; they name each other.
+fn with_rings(input: Input) -> Result<Input, Failure> {
+    if input.starts_with(&RINGS_MAGIC) {
+        let open = |source| OpenError { file: input.name().to_owned(), source };
+        let rings = Rings::open(&input).map_err(open)?;
+        let drained = rings.recording_file().and_then(|path| beside(&input, path));
+        let drained = drained.filter(|drained| {
+            Recording::open_damaged(drained, drained.name(), &|_| ())
+                .is_ok_and(|recording| recording.header().run == rings.run())
+        });
+        let ended = |drained: &Input| {
+            Recording::open_damaged(drained, drained.name(), &|_| ())
+                .is_ok_and(|recording| recording.trailer().is_some())
+        };
+        if let Some(drained) = drained.as_ref().filter(|drained| ended(drained)) {
+            // It was finished: all is in there.
+            return Ok(Input::open(drained.name().as_ref())?);
+        }
+        if drained.is_none() {
+            let path = rings.recording_file().unwrap_or("the recording");
+            say(format_args!("{}: {path} is gone; only the rings are left", input.name()));
+        }
+        return joined(drained.as_ref(), &rings, &input);
+    }
+    let Ok(recording) = Recording::open_damaged(&input, input.name(), &|_| ()) else {
+        return Ok(input); // which is said where it is opened for good
+    };
+    let run = recording.header().run;
+    let path = recording.meta().run.and_then(|run| run.rings).filter(|_| {
+        // A file with its end has everything.
+        recording.trailer().is_none()
+    });
+    let Some(rings_input) = path.and_then(|path| beside(&input, path)) else { return Ok(input) };
+    match Rings::open(&rings_input) {
+        Ok(rings) if rings.run() == run => joined(Some(&input), &rings, &rings_input),
+        Ok(_) => Ok(input),
+        Err(error) => {
+            say(format_args!("{}: {error}; it is left out", rings_input.name()));
+            Ok(input)
+        }
+    }
+}
+
+/// A file that another one names, by its name there or in the same folder: both may have been moved.
+fn beside(input: &Input, path: &str) -> Option<Input> {
+    let path = Path::new(path);
+    let folder = Path::new(input.name()).parent();
+    let moved = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+    [Some(path.to_owned()), moved].into_iter().flatten().find_map(|path| Input::open(&path).ok())
+}
+
+fn joined(drained: Option<&Input>, rings: &Rings<'_>, file: &Input) -> Result<Input, Failure> {
+    let name = drained.unwrap_or(file).name();
+    let recording = drained.map(|drained| Recording::open_damaged(drained, name, &|_| ()));
+    let recording = recording.transpose()?;
+    if rings.is_alive() {
+        let (file, pid) = (file.name(), rings.pid());
+        say(format_args!(
+            "{file}: process {pid} is there and may still record; this is a snapshot"
+        ));
+    }
+    Ok(Input::made(name, |out| join(recording.as_ref(), rings, out))?)
 }
 
 /// Where the recording goes to standard output, nothing else does.

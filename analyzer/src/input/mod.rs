@@ -5,7 +5,7 @@
 
 mod mapped;
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,32 @@ impl Input {
             return Ok(Self { name: "standard input".to_owned(), bytes });
         }
         Ok(Self { name: path.display().to_string(), bytes: mapped::open(path)? })
+    }
+
+    /// What `write` writes, as an input: it goes where standard input goes.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written or mapped.
+    pub fn made(
+        name: &str,
+        write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> io::Result<Self> {
+        let bytes = match tempfile::tempfile() {
+            Ok(file) => {
+                let mut out = io::BufWriter::new(&file);
+                write(&mut out)?;
+                out.flush()?;
+                drop(out);
+                mapped::map(&file)?
+            }
+            Err(_) => {
+                let mut held = Vec::new();
+                write(&mut held)?;
+                Bytes::Held(held)
+            }
+        };
+        Ok(Self { name: name.to_owned(), bytes })
     }
 
     /// What to call it in messages.

@@ -40,6 +40,7 @@ mod end;
 mod file;
 mod gaps;
 mod holes;
+mod rings;
 
 use std::io::{self, Write};
 
@@ -47,6 +48,7 @@ use crate::scan::Recording;
 use file::File;
 use gaps::Gaps;
 use holes::Holes;
+pub use rings::{Rings, join};
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

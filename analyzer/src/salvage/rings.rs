@@ -1,0 +1,240 @@
+//! The mapped rings of a process that died, joined to what had been drained of them.
+//!
+//! The result is the recording as its recorder would have left it, had it been able to go on from
+//! the last whole chunk: the same bytes up to there, then what the rings still hold, record by record
+//! where the position says that it is the one that belongs there. It is for
+//! [`salvage`](super::salvage()) to make a clean file of.
+
+mod counters;
+mod names;
+mod ring;
+mod tail;
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use tmrun_formats::rings::{ClockCell, RingsHeader, RunArea};
+use tmrun_formats::wire::{
+    CalibrationV1, ChunkKind, Chunks, FileHeader, Frame, Frames, LaneV1, OpenSpanV1, TerminalV1,
+    TotalsV1, Walked,
+};
+use tmrun_formats::{DecodeError, LaneId, RunId, SpanId, Ticks};
+
+use crate::scan::Recording;
+use counters::Counters;
+use names::NameTable;
+use ring::Ring;
+use tail::Tail;
+
+/// A rings file, opened.
+#[derive(Debug, Clone, Copy)]
+pub struct Rings<'r> {
+    bytes: &'r [u8],
+    header: RingsHeader,
+}
+
+impl<'r> Rings<'r> {
+    /// Reads the header of a rings file.
+    ///
+    /// # Errors
+    ///
+    /// When these bytes are no rings file, or end before what its header speaks of.
+    pub fn open(bytes: &'r [u8]) -> Result<Self, DecodeError> {
+        Ok(Self { bytes, header: RingsHeader::decode(bytes)? })
+    }
+
+    /// The run that was being recorded.
+    pub const fn run(&self) -> RunId {
+        self.header.run
+    }
+
+    /// The process that recorded.
+    pub const fn pid(&self) -> u64 {
+        self.header.pid
+    }
+
+    /// Whether there is a process of that number, on this host. It need not be the one.
+    pub fn is_alive(&self) -> bool {
+        std::path::Path::new("/proc").join(self.header.pid.to_string()).exists()
+    }
+
+    /// Whether the recording was finished: then all of it is in its file.
+    pub fn is_finished(&self) -> bool {
+        let state = usize::try_from(RingsHeader::STATE).ok().and_then(|at| self.bytes.get(at));
+        state == Some(&RingsHeader::FINISHED)
+    }
+
+    /// The file that the rings were drained into.
+    pub fn recording_file(&self) -> Option<&'r str> {
+        self.frames().find_map(|frame| match frame {
+            Frame::RecordingFile(file) => Some(file.text),
+            _ => None,
+        })
+    }
+
+    /// What describes the run.
+    fn frames(&self) -> impl Iterator<Item = Frame<'r>> + use<'r> {
+        let area = self.header.part(self.bytes, self.header.run_area, RunArea::SIZE);
+        let frames = RunArea::frames(area).unwrap_or_default();
+        Frames::new(frames, 0).map_while(Result::ok).filter_map(|raw| raw.decode().ok())
+    }
+
+    fn clock(&self) -> impl Iterator<Item = CalibrationV1> {
+        let length = ClockCell::COUNT.saturating_mul(ClockCell::SIZE);
+        let cells = self.header.part(self.bytes, self.header.clock, length);
+        ClockCell::read(cells).map(|cell| cell.sample)
+    }
+
+    fn lanes(&self) -> impl Iterator<Item = LaneId> + use<> {
+        let lanes = u16::try_from(self.header.lanes).unwrap_or(LaneId::RECORDER.0);
+        (0..lanes).map(LaneId).chain([LaneId::RECORDER])
+    }
+}
+
+/// Writes the drained recording, as far as it is whole, and what the rings hold beyond it. Without a
+/// recording (it is gone) only what the rings hold.
+///
+/// # Errors
+///
+/// When `out` fails.
+pub fn join(
+    drained: Option<&Recording<'_>>,
+    rings: &Rings<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let RingsHeader { run, created_ns, ticks_per_second, .. } = rings.header;
+    let header = FileHeader { run, created_ns, ticks_per_second }.encode();
+    let whole = Whole::of(drained.map_or(&header[..], |drained| drained.bytes()));
+    out.write_all(whole.bytes)?;
+    let mut tail = Tail::new(out, whole.number);
+    let names = NameTable::of(rings, drained);
+    describe(drained, rings, &names, &mut tail)?;
+
+    let mut counters = Counters::of(drained);
+    let mut greatest = drained.and_then(|drained| drained.span()).map_or(Ticks(0), |span| span.1);
+    let mut ends = Vec::new();
+    let mut recorder_end = 0;
+    for lane in rings.lanes() {
+        let ring = Ring::of(rings, lane, whole.next.get(&lane).copied());
+        claims(drained, &names, lane, &ring, &mut tail)?;
+        ring.write(&mut counters, &mut tail)?;
+        greatest = greatest.max(ring.greatest());
+        if lane == LaneId::RECORDER {
+            recorder_end = ring.end();
+        }
+        ends.push((lane, ring));
+    }
+    let gaps: Vec<_> =
+        ends.iter().filter_map(|(lane, ring)| counters.closing(*lane, ring)).collect();
+    let missed = counters.missed(rings);
+    let closing: Vec<_> = gaps.into_iter().chain(missed).collect();
+    let recorder_end = tail.gaps(recorder_end, &closing)?;
+
+    let open = ends.iter().flat_map(|(lane, ring)| open_spans(*lane, ring));
+    tail.frames(open.map(Frame::OpenSpan))?;
+    let totals = ends.iter().filter_map(|(lane, ring)| {
+        let records = if *lane == LaneId::RECORDER { recorder_end } else { ring.end() };
+        totals(*lane, ring, records)
+    });
+    tail.frames(totals.map(Frame::Totals))?;
+    let reason =
+        format!("salvaged: process {} ended without finishing the recording", rings.header.pid);
+    let terminal = TerminalV1 { complete: false, reason: Some(&reason), ticks: greatest };
+    tail.frames([Frame::Terminal(terminal)])
+}
+
+/// A drained recording up to the end of its last intact chunk. What it lacks behind that is still in
+/// the rings: the recorder gives a slot back when its record is in the file.
+struct Whole<'d> {
+    bytes: &'d [u8],
+    /// The number of the next chunk.
+    number: u64,
+    /// The position behind the last chunk of each lane.
+    next: BTreeMap<LaneId, u64>,
+}
+
+impl<'d> Whole<'d> {
+    fn of(bytes: &'d [u8]) -> Self {
+        let mut whole = Self { bytes: &[], number: 0, next: BTreeMap::new() };
+        let mut next = whole.next.clone();
+        for walked in Chunks::new(bytes) {
+            let Walked::Chunk(chunk) = walked else { continue };
+            let header = &chunk.header;
+            if header.kind == ChunkKind::RECORDS {
+                let behind = header.first_sequence.saturating_add(header.records.into());
+                next.insert(header.lane, behind);
+            }
+            if chunk.check().is_ok() {
+                let length = FileHeader::SIZE.saturating_add(chunk.payload.len());
+                let end =
+                    usize::try_from(chunk.offset).unwrap_or(usize::MAX).saturating_add(length);
+                whole.bytes = bytes.get(..end).unwrap_or(bytes);
+                whole.number = header.number.saturating_add(1);
+                whole.next.clone_from(&next);
+            }
+        }
+        if whole.bytes.is_empty() {
+            whole.bytes = bytes.get(..FileHeader::SIZE).unwrap_or(bytes);
+        }
+        whole
+    }
+}
+
+/// What the drained recording does not say of the run, its names and its clock.
+fn describe(
+    drained: Option<&Recording<'_>>,
+    rings: &Rings<'_>,
+    names: &NameTable<'_>,
+    tail: &mut Tail<'_>,
+) -> io::Result<()> {
+    if drained.is_none_or(|drained| drained.meta().run.is_none()) {
+        tail.frames(rings.frames().filter(|frame| !matches!(frame, Frame::RecordingFile(_))))?;
+    }
+    tail.frames(names.names().map(Frame::Name))?;
+    tail.frames(names.devices().map(Frame::Device))?;
+    tail.frames(names.dtypes().map(Frame::DType))?;
+    tail.frames(rings.clock().map(Frame::Calibration))
+}
+
+/// Who had the lane, as far as the drained recording does not know.
+fn claims(
+    drained: Option<&Recording<'_>>,
+    names: &NameTable<'_>,
+    lane: LaneId,
+    ring: &Ring<'_>,
+    tail: &mut Tail<'_>,
+) -> io::Result<()> {
+    let known = drained.and_then(|drained| drained.lanes().get(lane)?.claim);
+    let new = ring.image().last_claims();
+    let new = new.filter(|(number, _)| known.is_none_or(|known| *number > known.claim));
+    tail.frames(new.map(|(number, claim)| {
+        Frame::Lane(LaneV1 {
+            lane,
+            claim: number,
+            sequence: claim.sequence.max(ring.image().first),
+            name: names.text(claim.name),
+            thread: claim.thread,
+        })
+    }))
+}
+
+fn open_spans(lane: LaneId, ring: &Ring<'_>) -> impl Iterator<Item = OpenSpanV1> {
+    let open = ring.image().open_spans();
+    open.map(move |(depth, around, open)| OpenSpanV1 {
+        lane,
+        span: open.id,
+        parent: open.origin.map_or(around, |(origin, _)| origin),
+        name: open.name,
+        start: open.start,
+        depth,
+    })
+}
+
+fn totals(lane: LaneId, ring: &Ring<'_>, records: u64) -> Option<TotalsV1> {
+    let (dropped_records, dropped_groups) = ring.dropped();
+    if records == ring.image().first && dropped_records == 0 {
+        return None;
+    }
+    let SpanId(spans) = ring.image().last_span();
+    Some(TotalsV1 { lane, records, spans, dropped_records, dropped_groups, ..TotalsV1::default() })
+}

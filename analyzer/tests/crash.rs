@@ -1,0 +1,303 @@
+//! A recorded process that dies at a moment of nobody's choice: `tmrun salvage` makes a whole
+//! recording of what it leaves, with every record that it had stored.
+#![cfg(all(target_os = "linux", target_pointer_width = "64"))]
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tmrun::salvage::{Rings, join};
+use tmrun::scan::{Recording, Status};
+use tmrun_formats::rings::{LaneImage, RingsHeader};
+use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar};
+use tmrun_formats::{GapReason, LaneId, Level};
+use tmrun_probe_core::{AutoClock, Overwrite, ProfileRun, probe, scalar, span};
+
+const CHILD: &str = "TMRUN_TEST_CHILD";
+
+probe!(static PROBE: lanes = 3, slots = 1 << 10);
+probe!(static NEWEST: lanes = 3, slots = 1 << 8; clock = Overwrite<AutoClock>);
+
+/// A counter that outlives the process: what the child says that it recorded.
+struct Count(*const AtomicU64);
+
+impl Count {
+    fn open(folder: &Path) -> Self {
+        let mut options = File::options();
+        let options = options.read(true).write(true).create(true).truncate(false);
+        let file = options.open(folder.join("count")).expect("a file");
+        file.set_len(4096).expect("a page");
+        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
+        // SAFETY: a new mapping of a file of that length; it is never unmapped.
+        let page = unsafe {
+            libc::mmap(std::ptr::null_mut(), 4096, protection, flags, file.as_raw_fd(), 0)
+        };
+        assert_ne!(page, libc::MAP_FAILED);
+        Self(page.cast())
+    }
+
+    fn get(&self) -> &AtomicU64 {
+        // SAFETY: the mapping is aligned, zeroed, and lives for ever.
+        unsafe { &*self.0 }
+    }
+}
+
+/// Records until it is killed, or as far as it is told and then ends as it is told.
+#[test]
+#[ignore = "the child of the other tests"]
+fn records_until_it_dies() {
+    let Ok(task) = std::env::var(CHILD) else { return };
+    let [folder, policy, how] = task.split('|').collect::<Vec<_>>()[..] else { panic!("{task}") };
+    let folder = Path::new(folder);
+    let count = Count::open(folder);
+    let run = ProfileRun::training("dies", 1, "cpu").rings_in(folder.join("rings"));
+    let path = folder.join("run.tmrun");
+    macro_rules! record {
+        ($probe:ident) => {{
+            let recording = $probe.record(&path, run).expect("it starts");
+            let cpu = $probe.device("cpu");
+            assert_ne!(cpu.0, 0);
+            let _open =
+                std::mem::ManuallyDrop::new((span!($probe, "outer"), span!($probe, "inner")));
+            let most = if how == "kill" { u64::MAX } else { 5_000 };
+            for i in 0..most {
+                scalar!($probe, "value", i as f64);
+                count.get().store(i + 1, Ordering::Relaxed);
+                if i % 512 == 0 {
+                    std::thread::yield_now();
+                }
+            }
+            recording
+        }};
+    }
+    let _recording = if policy == "newest" { record!(NEWEST) } else { record!(PROBE) };
+    match how {
+        "abort" => std::process::abort(),
+        "exit" => std::process::exit(7),
+        _ => {
+            // As with panic = "abort".
+            std::panic::set_hook(Box::new(|_| std::process::abort()));
+            panic!("and the hook aborts");
+        }
+    }
+}
+
+fn child(folder: &Path, policy: &str, how: &str) -> Child {
+    let mut command = Command::new(std::env::current_exe().expect("the test binary"));
+    command.args(["--exact", "records_until_it_dies", "--ignored"]);
+    command.env(CHILD, format!("{}|{policy}|{how}", folder.display())).env_remove("TMRUN_LEVEL");
+    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child")
+}
+
+fn tmrun(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tmrun")).args(args).output().expect("it runs")
+}
+
+/// The file of the mapped rings.
+fn rings(folder: &Path) -> PathBuf {
+    let mut files = std::fs::read_dir(folder.join("rings")).expect("a folder");
+    files.next().expect("a file").expect("its name").path()
+}
+
+/// Salvages what a process left, and holds it against what the process said that it recorded.
+fn salvaged(folder: &Path, policy: &str, said: u64, of: &Path) {
+    let out = folder.join("whole.tmrun");
+    let output =
+        tmrun(&["salvage", &of.to_string_lossy(), "--force", "-o", &out.to_string_lossy()]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(matches!(output.status.code(), Some(0 | 3)), "{text}");
+
+    let bytes = std::fs::read(&out).expect("the result");
+    let recording = Recording::open(&bytes, "whole").expect("a header");
+    assert_eq!(recording.verify(), [], "{text}");
+    assert_eq!(recording.status(), Status::Finished);
+    let verified = tmrun(&["verify", &out.to_string_lossy()]);
+    assert!(matches!(verified.status.code(), Some(0 | 3)), "verify accepts it: {verified:?}");
+
+    let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0));
+    let scalars = chunks
+        .flat_map(|chunk| chunk.records())
+        .filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
+    let values: Vec<_> = scalars.collect();
+    assert!(values.is_sorted_by(|a, b| a < b), "each once, in order");
+    let lost = |reason| -> u64 {
+        let gaps = recording.lost().filter(|gap| gap.reason == reason);
+        gaps.map(|gap| gap.records).sum()
+    };
+    let (dropped, lapped, torn) =
+        (lost(GapReason::OVERRUN), lost(GapReason::LAPPED), lost(GapReason::TORN));
+    let all = values.len() as u64 + dropped + lapped;
+    assert!((said..=said + 1).contains(&all), "{all} of {said}: {dropped} {lapped} {text}");
+    assert!(torn <= 1, "only the slot in flight");
+    assert_eq!(
+        recording.lost().count() as u64,
+        recording
+            .lost()
+            .filter(|gap| {
+                [GapReason::OVERRUN, GapReason::LAPPED, GapReason::TORN].contains(&gap.reason)
+            })
+            .count() as u64,
+        "nothing else is missing: {:?}",
+        recording.gaps()
+    );
+    if policy == "newest" {
+        assert_eq!(dropped, 0);
+    } else {
+        assert_eq!((lapped, torn), (0, 0));
+    }
+
+    let meta = recording.meta();
+    let open = meta.open_spans.iter().filter_map(|open| recording.names().text(open.name));
+    assert_eq!(open.collect::<Vec<_>>(), ["outer", "inner"]);
+    let terminal = meta.terminal.expect("it says how it ended");
+    assert!(!terminal.complete);
+    assert!(terminal.reason.is_some_and(|reason| reason.contains("ended without finishing")));
+    assert_eq!(meta.run.map(|run| run.entrypoint), Some("dies"));
+    assert!(recording.calibrations().used >= 1, "the clock");
+    assert!(recording.names().iter().any(|name| name.text == "value"));
+    assert!(meta.devices.values().any(|device| device.name == "cpu"));
+    let lane = recording.lanes().get(LaneId(0)).expect("the lane");
+    assert!(lane.claim.is_some() && lane.totals.is_some());
+    assert_eq!(recording.counts().of(Kind::Scalar), values.len() as u64);
+}
+
+fn killed(policy: &str, rounds: u32) {
+    for round in 0..rounds {
+        let dir = tempfile::tempdir().expect("a folder");
+        let count = Count::open(dir.path());
+        let mut child = child(dir.path(), policy, "kill");
+        // Some hundred to some hundred thousand records in.
+        let moment = (100 << (round % 11)) + u64::from(round) * 7;
+        while count.get().load(Ordering::Relaxed) < moment {
+            assert!(child.try_wait().expect("a child").is_none(), "it records for ever");
+            std::hint::spin_loop();
+        }
+        child.kill().expect("it lives");
+        child.wait().expect("it is dead");
+        let said = count.get().load(Ordering::Relaxed);
+        // Either of the two files will do.
+        let of = if round % 2 == 0 { dir.path().join("run.tmrun") } else { rings(dir.path()) };
+        salvaged(dir.path(), policy, said, &of);
+    }
+}
+
+#[test]
+fn a_killed_process_loses_nothing_that_it_stored() {
+    killed("drop", 45);
+}
+
+#[test]
+fn a_killed_process_that_keeps_the_newest_loses_the_slot_in_flight_at_most() {
+    killed("newest", 40);
+}
+
+#[test]
+fn however_a_process_ends_its_rings_are_joined_to_what_was_drained() {
+    for how in ["abort", "exit", "panic"] {
+        for policy in ["drop", "newest"] {
+            for by_rings in [false, true] {
+                let dir = tempfile::tempdir().expect("a folder");
+                assert!(!child(dir.path(), policy, how).wait().expect("a child").success());
+                let of = if by_rings { rings(dir.path()) } else { dir.path().join("run.tmrun") };
+                salvaged(dir.path(), policy, 5_000, &of);
+            }
+        }
+    }
+}
+
+#[test]
+fn rings_alone_are_salvaged_when_their_recording_is_gone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert!(!child(dir.path(), "newest", "abort").wait().expect("a child").success());
+    std::fs::remove_file(dir.path().join("run.tmrun")).expect("it is there");
+    let out = dir.path().join("whole.tmrun");
+    let rings = rings(dir.path());
+    let output = tmrun(&["salvage", &rings.to_string_lossy(), "-o", &out.to_string_lossy()]);
+    assert_eq!(output.status.code(), Some(3), "what was drained is lost");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("run.tmrun is gone"), "{text}");
+    let bytes = std::fs::read(&out).expect("the result");
+    let recording = Recording::open(&bytes, "whole").expect("a header");
+    assert_eq!(recording.verify(), []);
+    assert!(recording.counts().of(Kind::Scalar) >= 254, "the last ring of them");
+}
+
+#[test]
+fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert!(!child(dir.path(), "newest", "abort").wait().expect("a child").success());
+    let bytes = std::fs::read(rings(dir.path())).expect("the rings");
+    let header = RingsHeader::decode(&bytes).expect("a header");
+    let lane = header.block(&bytes, LaneId(0));
+    let (slots, published) = (header.slots, lane.published);
+    let block = usize::try_from(header.blocks).expect("it fits");
+    let ring = usize::try_from(header.rings).expect("it fits");
+    let slot = ring + usize::try_from(published % slots).expect("it fits") * 64;
+    let mut stored = RecordHeader::of::<Scalar>(Level::PULSE);
+    (stored.seq, stored.ticks) = (published as u32, lane.drops_at.1);
+    let stored = Record::new(stored, &Scalar { value: 1e9 });
+    // The slot of the oldest record is being stored to: any of its words may be the new ones.
+    for words in 0..1_u32 << 8 {
+        let mut torn = bytes.clone();
+        torn[block + LaneImage::RESERVED..][..8].copy_from_slice(&(published + 1).to_le_bytes());
+        for word in (0..8).filter(|word| words >> word & 1 != 0) {
+            let at = word * 8;
+            torn[slot + at..][..8].copy_from_slice(&stored.as_bytes()[at..at + 8]);
+        }
+        let rings = Rings::open(&torn).expect("the header is as it was");
+        let mut joined = Vec::new();
+        join(None, &rings, &mut joined).expect("memory takes it");
+        let recording = Recording::open(&joined, "joined").expect("a header");
+        let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0));
+        let positions = chunks.flat_map(|chunk| {
+            let first = chunk.first_sequence();
+            (first..).zip(chunk.records()).map(|(position, _)| position)
+        });
+        let whole: Vec<_> = (published + 1 - slots..published).collect();
+        assert_eq!(positions.collect::<Vec<_>>(), whole, "words {words:#010b}");
+        let torn = recording.lost().find(|gap| gap.reason == GapReason::TORN).expect("a gap");
+        assert_eq!(torn.records, 1);
+    }
+}
+
+#[test]
+fn rings_that_somebody_scribbled_on_end_in_a_recording_or_an_error() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert!(!child(dir.path(), "drop", "abort").wait().expect("a child").success());
+    let bytes = std::fs::read(rings(dir.path())).expect("the rings");
+    let drained = std::fs::read(dir.path().join("run.tmrun")).expect("the recording");
+    let drained = Recording::open_damaged(&drained, "drained", &|_| ()).expect("a header");
+    let header = RingsHeader::decode(&bytes).expect("a header");
+    let shown = usize::try_from(header.rings).expect("it fits");
+    let mut random = 0x9E37_79B9_7F4A_7C15_u64;
+    let mut next = || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    for _ in 0..300 {
+        let mut scribbled = bytes.clone();
+        for _ in 0..1 + next() % 40 {
+            let at = next() as usize % shown;
+            let value = [next() as u8, 0xFF, 0][next() as usize % 3];
+            scribbled[at] = value;
+            if next() % 4 == 0 {
+                let blocks = header.blocks as usize;
+                let word = blocks + next() as usize % 300 / 8 * 8;
+                scribbled[word..word + 8].copy_from_slice(&next().to_le_bytes());
+            }
+        }
+        let Ok(rings) = Rings::open(&scribbled) else { continue };
+        for drained in [None, Some(&drained)] {
+            let mut joined = Vec::new();
+            join(drained, &rings, &mut joined).expect("memory takes it");
+            let recording = Recording::open(&joined, "joined").expect("a header");
+            let mut whole = Vec::new();
+            tmrun::salvage::salvage(&recording, &mut whole, &|_| ()).expect("memory takes it");
+            assert!(Recording::open(&whole, "whole").is_ok());
+        }
+    }
+}
