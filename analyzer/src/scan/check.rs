@@ -160,7 +160,7 @@ mod rules {
         TABLE.get(usize::from(code)).copied().unwrap_or_default()
     }
 
-    #[expect(clippy::indexing_slicing, clippy::arithmetic_side_effects, reason = "while compiling")]
+    #[expect(clippy::indexing_slicing, reason = "while compiling")]
     static TABLE: [u8; 256] = {
         let mut table = [0; 256];
         let mut code = 1;
