@@ -83,38 +83,36 @@ const KIND_AT: u32 = 24;
 /// ```
 #[must_use = "a span ends when its guard is dropped"]
 pub struct SpanGuard<'l, C: Clock> {
-    // Few fields, and none that the open-span stack has: they live in registers.
-    block: Option<&'l LaneBlock>,
+    /// As a whole or not at all: what is not there is not set, either.
+    opened: Option<Opened<'l>>,
+    /// Stays on its thread, as the lane does.
+    here: PhantomData<*const C>,
+}
+
+/// What a guard has of its span: few fields, and none that the open-span stack has, so that they
+/// live in registers.
+#[derive(Clone, Copy)]
+struct Opened<'l> {
+    block: &'l LaneBlock,
     start: Ticks,
     depth: u64,
     shape: SpanShape,
-    /// Stays on its thread, as the lane does.
-    here: PhantomData<*const C>,
 }
 
 impl<'l, C: Clock> SpanGuard<'l, C> {
     #[inline(always)]
     const fn inert() -> Self {
-        Self {
-            block: None,
-            start: Ticks(0),
-            depth: 0,
-            shape: SpanShape::FUNCTION,
-            here: PhantomData,
-        }
+        Self { opened: None, here: PhantomData }
     }
 
     #[inline(always)]
     pub(crate) fn open(recorder: Recorder<'l, C>, name: NameId, shape: SpanShape) -> Self {
         let block = recorder.block();
         match block.enter(name, C::ticks) {
-            Some(entered) => Self {
-                block: Some(block),
-                start: entered.start,
-                depth: entered.depth,
-                shape,
-                here: PhantomData,
-            },
+            Some(entered) => {
+                let (start, depth) = (entered.start, entered.depth);
+                Self { opened: Some(Opened { block, start, depth, shape }), here: PhantomData }
+            }
             None => {
                 too_deep::<C>(block, name, C::ticks());
                 Self::inert()
@@ -124,7 +122,7 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
 
     /// The span's id on its lane; none when it is not recorded.
     pub fn id(&self) -> SpanId {
-        self.block.map_or(SpanId::NONE, |block| block.open_id(self.depth))
+        self.opened.map_or(SpanId::NONE, |opened| opened.block.open_id(opened.depth))
     }
 }
 
@@ -151,8 +149,8 @@ pub(crate) fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
 impl<C: Clock> Drop for SpanGuard<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(block) = self.block {
-            close::<C>(block, self.start, self.depth, self.shape);
+        if let Some(Opened { block, start, depth, shape }) = self.opened {
+            close::<C>(block, start, depth, shape);
         }
     }
 }
