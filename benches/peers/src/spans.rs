@@ -10,7 +10,8 @@ use fastrace::prelude::{LocalSpan, Span, SpanContext};
 use tmrun_benches::{Case, Cost, Row, Table, measure, pin_others};
 use tmrun_formats::wire::FileHeader;
 use tmrun_formats::{Level, RunId};
-use tmrun_probe_core::{AutoClock, Clock, Drain, Flush, Sink, probe, span};
+use tmrun_probe_core::{AutoClock, Clock, Drain, Flush, Sink, TmrunLayer, probe, span};
+use tracing::Dispatch;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
@@ -175,16 +176,24 @@ pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
         table.push(Row::cost("our span", ours_alone, name, cost));
     }
 
-    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(Recording))?;
+    // Both behind a dispatcher of the thread's own: a process has only one of its own.
+    let with_ours = Dispatch::new(tracing_subscriber::registry().with(TmrunLayer::of(PROBE)));
+    let with_theirs = Dispatch::new(tracing_subscriber::registry().with(Recording));
+    let through = |dispatch: &Dispatch, calls| {
+        tracing::dispatcher::with_default(dispatch, || tracings(calls));
+    };
     let cases = [
         Case::new(RULER, clock_twice),
         Case::new("ours", ours).then(empty),
-        Case::new("tracing, recording", tracings),
+        Case::new("tracing, ours", |calls| through(&with_ours, calls)).then(empty),
+        Case::new("tracing, theirs", |calls| through(&with_theirs, calls)),
     ];
-    let [two, ours_beside, recording] = measure(cases, ROUNDS, CALLS);
+    let [two, beside, layer, recording] = measure(cases, ROUNDS, CALLS);
     let name = "tracing 0.1.44, a layer that notes id and time: a span";
     table.push(Row::cost(name, recording, RULER, two));
-    table.push(Row::cost("our span", ours_beside, "tracing's recorded span", recording));
+    table.push(Row::cost("tracing 0.1.44, our layer: a span", layer, RULER, two));
+    table.push(Row::cost("our span", beside, "tracing's recorded span", recording));
+    table.push(Row::cost("our layer's span", layer, "tracing's recorded span", recording));
     tracy(table, &empty)
 }
 
