@@ -40,6 +40,7 @@ mod ids;
 #[cfg(feature = "std")]
 pub mod json;
 mod level;
+mod pattern;
 mod plane;
 pub mod rings;
 #[cfg(feature = "std")]
@@ -56,5 +57,6 @@ pub use error::DecodeError;
 pub use gap::{GapClass, GapReason};
 pub use ids::{LaneId, NameId, RunId, SpanId, StorageId, StreamId, TensorId};
 pub use level::Level;
+pub use pattern::{Pattern, PatternError};
 pub use plane::Planes;
 pub use time::{HostNs, Ticks};
