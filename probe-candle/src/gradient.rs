@@ -80,7 +80,8 @@ impl GradientPlan {
     }
 
     /// Records what became of each gradient (level 2), in the order of the names; one record each. A
-    /// parameter for which `gradients` has nothing is recorded as missing.
+    /// parameter for which `gradients` has nothing is recorded as missing; one of which gradients
+    /// are not wanted is not looked at and not counted.
     ///
     /// It waits as [`Gradient::of`] does, once for every parameter.
     ///
@@ -94,7 +95,8 @@ impl GradientPlan {
     ) -> Result<GradientCounts> {
         let mut counts = GradientCounts::default();
         let mut failed = None;
-        for parameter in &self.parameters {
+        let wanted = |parameter: &&Parameter| recorder.wants(parameter.key);
+        for parameter in self.parameters.iter().filter(wanted) {
             match Gradient::of(gradients.get_id(parameter.id)) {
                 Ok(gradient) => {
                     counts.add(gradient.state);

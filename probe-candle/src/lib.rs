@@ -47,7 +47,7 @@
 //! let stats = PROBE.at(Level::NUMERICS, |to| {
 //!     to.candle_stats(head, &y, Category::ACTIVATION, false)
 //! });
-//! assert_eq!(stats.transpose()?.map(|stats| stats.mean), Some(2.0));
+//! assert_eq!(stats.transpose()?.flatten().map(|stats| stats.mean), Some(2.0));
 //!
 //! let gradients = y.sum_all()?.backward()?;
 //! PROBE.at(Level::METADATA, |to| plan.record(&to, &gradients)).transpose()?;

@@ -43,8 +43,8 @@ pub fn dense_bytes(tensor: &Tensor) -> u64 {
 
 /// Records candle tensors on a lane.
 ///
-/// None of it keeps a tensor alive. Like all of [`Recorder`] it does not look at the level: call it
-/// within [`Target::at`](tmrun_probe_core::Target::at).
+/// None of it keeps a tensor alive. Call it within [`Target::at`](tmrun_probe_core::Target::at):
+/// what that level does not ask for of the node is not looked at either.
 pub trait CandleRecorder {
     /// A tensor's metadata (level 2): identity, storage, shape, type, device, whether it is dense
     /// and whether it is on the way to a gradient.
@@ -57,7 +57,8 @@ pub trait CandleRecorder {
     /// statistics.
     ///
     /// It waits as [`TensorStats::of`] does: a pass over the elements on the processor, a copy from
-    /// an accelerator, with all the work before it.
+    /// an accelerator, with all the work before it. `None` when they are not wanted of this node:
+    /// then nothing is computed.
     ///
     /// # Errors
     ///
@@ -68,7 +69,7 @@ pub trait CandleRecorder {
         tensor: &Tensor,
         category: Category,
         observed: bool,
-    ) -> Result<TensorStats>;
+    ) -> Result<Option<TensorStats>>;
 
     /// An operation (level 1) with its output, which counts as an activation, and its inputs; more
     /// than 70 (fewer with an output of more than five dimensions) are cut off, flagged and counted.
@@ -87,7 +88,8 @@ pub trait CandleRecorder {
     );
 
     /// An allocation (level 2): the whole storage behind a tensor, which came into being for it.
-    /// Returns whether it is recorded: an accelerator's allocator does not tell its sizes.
+    /// Returns whether it is recorded: an accelerator's allocator does not tell its sizes, and the
+    /// node may be one of which it is not wanted.
     ///
     /// Record it for storages that stay, such as parameters: candle tells nobody when a storage is
     /// dropped, and an allocation without its free counts to the end.
@@ -98,6 +100,9 @@ pub trait CandleRecorder {
 
 impl<C: Clock> CandleRecorder for Recorder<'_, C> {
     fn candle_tensor(&self, node: NameId, tensor: &Tensor, category: Category) {
+        if !self.wants(node) {
+            return;
+        }
         self.tensor(node, &tensor_fact(&self.probe(), tensor, category));
     }
 
@@ -107,11 +112,14 @@ impl<C: Clock> CandleRecorder for Recorder<'_, C> {
         tensor: &Tensor,
         category: Category,
         observed: bool,
-    ) -> Result<TensorStats> {
+    ) -> Result<Option<TensorStats>> {
+        if !self.wants(node) {
+            return Ok(None);
+        }
         let stats = TensorStats::of(tensor)?;
         let fact = tensor_fact(&self.probe(), tensor, category);
         self.stats(node, &fact, observed, &stats.to_stats(), Some(&stats.to_range()));
-        Ok(stats)
+        Ok(Some(stats))
     }
 
     fn candle_op(
@@ -122,6 +130,9 @@ impl<C: Clock> CandleRecorder for Recorder<'_, C> {
         output: &Tensor,
         inputs: &[&Tensor],
     ) {
+        if !self.wants(node) {
+            return;
+        }
         // One more than a record takes, so that it sees that there were more.
         let mut ids = [TensorId::NONE; INPUTS + 1];
         let places = ids.iter_mut().zip(inputs);
@@ -147,6 +158,9 @@ impl<C: Clock> CandleRecorder for Recorder<'_, C> {
     }
 
     fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool {
+        if !self.wants(node) {
+            return false;
+        }
         let Some(bytes) = storage_bytes(tensor) else { return false };
         let TensorFact { tensor, storage, shape, dtype, device, .. } =
             tensor_fact(&self.probe(), tensor, category);

@@ -9,7 +9,7 @@ use crate::clock::Clock;
 use crate::lane::{Ended as _, Entered, LaneBlock, SpanRef};
 use crate::record::{Recorder, Target};
 use crate::site::Site;
-use crate::span::{SpanShape, Whole, too_deep};
+use crate::span::{SpanShape, Whole, name_of, too_deep};
 
 /// A span of something that moves between threads, such as a request or an asynchronous task.
 ///
@@ -76,10 +76,13 @@ impl<T: Target> DetachedSpan<T> {
     }
 
     fn begin_named(target: T, shape: SpanShape, name: impl FnOnce(&T) -> NameId) -> Self {
-        if !target.wants(shape.level()) {
+        if !target.is_wanted(shape.level()) {
             return Self { target, begun: None };
         }
         let name = name(&target);
+        if !target.probe().wants(name, shape.level()) {
+            return Self { target, begun: None };
+        }
         Self::begin_wanted(target, name, shape)
     }
 
@@ -92,9 +95,8 @@ impl<T: Target> DetachedSpan<T> {
     /// Enters the span: what the calling thread records until the guard is dropped is in it. On
     /// several threads at once if need be.
     pub fn enter(&self) -> Segment<'_, T::Clock> {
-        let Some(begun) = self.begun.filter(|begun| self.target.wants(begun.shape.level())) else {
-            return Segment::inert();
-        };
+        let wanted = |begun: &Begun| self.target.probe().wants(begun.name, begun.shape.level());
+        let Some(begun) = self.begun.filter(wanted) else { return Segment::inert() };
         // SAFETY: the guard counts in the lane's depth for as long as it lives.
         match unsafe { self.target.here() } {
             Some(recorder) => Segment::open(recorder, &begun),
@@ -201,8 +203,8 @@ pub fn begin_detached<T: Target>(
     node: Option<NameId>,
     shape: SpanShape,
 ) -> DetachedSpan<T> {
-    if shape.level() > T::MAX_LEVEL || !target.is_armed(site) {
-        return DetachedSpan { target, begun: None };
+    match name_of(&target, site, node, shape) {
+        Some(name) => DetachedSpan::begin_wanted(target, name, shape),
+        None => DetachedSpan { target, begun: None },
     }
-    DetachedSpan::begin_wanted(target, node.unwrap_or_else(|| site.name_id()), shape)
 }

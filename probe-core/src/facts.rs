@@ -112,11 +112,17 @@ impl<C: Clock> Recorder<'_, C> {
     /// One number that the application computed; any f64.
     #[inline]
     pub fn scalar(&self, label: NameId, value: f64) {
+        if !self.wants(label) {
+            return;
+        }
         self.store(self.header::<Scalar>(C::ticks(), label, Level::PULSE), &Scalar { value });
     }
 
     /// An operation of a node, with its output's shape and its inputs.
     pub fn op(&self, node: NameId, fact: &OpFact<'_>) {
+        if !self.wants(node) {
+            return;
+        }
         let wanted = shape_records(fact.shape);
         let shapes = wanted.min(GROUP_MAX - 1);
         let room = (GROUP_MAX - 1 - shapes) * DIMS;
@@ -175,6 +181,9 @@ impl<C: Clock> Recorder<'_, C> {
         level: Level,
         planes: Planes,
     ) {
+        if !self.wants(node) {
+            return;
+        }
         let fits =
             fact.shape.len() <= DIMS && fact.shape.iter().all(|&dim| u32::try_from(dim).is_ok());
         let own = 1 + stats.map_or(0, |(_, _, range)| 1 + usize::from(range.is_some()));
@@ -211,11 +220,17 @@ impl<C: Clock> Recorder<'_, C> {
 
     /// A range of values of a node, without statistics.
     pub fn range(&self, node: NameId, range: &Range) {
+        if !self.wants(node) {
+            return;
+        }
         self.store(self.header::<Range>(C::ticks(), node, Level::NUMERICS), range);
     }
 
     /// What became of a parameter's gradient; the norm, when there is one.
     pub fn gradient(&self, root: NameId, key: NameId, state: GradientState, norm: Option<f64>) {
+        if !self.wants(key) {
+            return;
+        }
         let mut header = self.header::<Gradient>(C::ticks(), key, Level::METADATA);
         header.flags |= if norm.is_some() { flags::GRADIENT_NORM } else { 0 };
         self.store(header, &Gradient { norm: norm.unwrap_or_default(), root, state });
@@ -236,6 +251,9 @@ impl<C: Clock> Recorder<'_, C> {
     }
 
     fn memory<P: Payload>(&self, node: NameId, fact: &MemoryFact<'_>, payload: &P) {
+        if !self.wants(node) {
+            return;
+        }
         let wanted = shape_records(fact.shape);
         let shapes = wanted.min(GROUP_MAX - 1);
         let mut header = self.header::<P>(C::ticks(), node, Level::METADATA);
@@ -248,6 +266,9 @@ impl<C: Clock> Recorder<'_, C> {
 
     /// A sample of a device's memory.
     pub fn device_memory(&self, fact: &DeviceMemoryFact) {
+        if !self.wants(NameId::NONE) {
+            return;
+        }
         let mut header = self.header::<DeviceMemory>(C::ticks(), NameId::NONE, Level::METADATA);
         let mut take = |value: Option<u64>, flag| {
             header.flags |= if value.is_some() { flag } else { 0 };
@@ -263,17 +284,23 @@ impl<C: Clock> Recorder<'_, C> {
         self.store(header, &payload);
     }
 
-    /// An edge between two nodes, which took `duration` ticks.
+    /// An edge between two nodes, which took `duration` ticks. (It is wanted where either node is.)
     pub fn static_edge(&self, from: NameId, to: NameId, duration: u64) {
-        let named = flags::EDGE_FROM_NAMED | flags::EDGE_TO_NAMED;
-        let (from, to) = (u64::from(from.0), u64::from(to.0));
-        self.edge(named, Edge { from, to, duration, kind: EdgeKind::STATIC, ..Edge::default() });
+        let edge = Edge {
+            from: from.0.into(),
+            to: to.0.into(),
+            duration,
+            kind: EdgeKind::STATIC,
+            ..Edge::default()
+        };
+        self.edge([from, to], flags::EDGE_FROM_NAMED | flags::EDGE_TO_NAMED, edge);
     }
 
     /// An edge between two tensors.
     pub fn data_edge(&self, from: TensorId, to: TensorId) {
         let (from, to) = (from.0, to.0);
-        self.edge(0, Edge { from, to, kind: EdgeKind::DATA, ..Edge::default() });
+        let edge = Edge { from, to, kind: EdgeKind::DATA, ..Edge::default() };
+        self.edge([NameId::NONE; 2], 0, edge);
     }
 
     /// A call between two spans, each named by its lane and its id there, which took `duration`
@@ -287,10 +314,13 @@ impl<C: Clock> Recorder<'_, C> {
             to_lane: to.0,
             kind: EdgeKind::CALL,
         };
-        self.edge(0, edge);
+        self.edge([NameId::NONE; 2], 0, edge);
     }
 
-    fn edge(&self, bits: u16, edge: Edge) {
+    fn edge(&self, nodes: [NameId; 2], bits: u16, edge: Edge) {
+        if !nodes.iter().any(|node| self.wants(*node)) {
+            return;
+        }
         let mut header = self.header::<Edge>(C::ticks(), NameId::NONE, Level::TIMING);
         header.flags |= bits;
         self.store(header, &edge);
@@ -334,8 +364,8 @@ fn put_shape(store: &mut Store<'_>, header: RecordHeader, shape: Option<&[usize]
 #[doc(hidden)]
 #[inline(always)]
 pub fn record_scalar<T: Target>(target: &T, site: &'static Site, value: impl FnOnce() -> f64) {
-    if target.is_armed(site) {
+    if let Some(name) = target.armed(site) {
         let value = value();
-        target.on_lane(Planes::SCALARS, |recorder| recorder.scalar(site.name_id(), value));
+        target.on_lane(Planes::SCALARS, |recorder| recorder.scalar(name, value));
     }
 }

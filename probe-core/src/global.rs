@@ -8,7 +8,7 @@ use crate::clock::AutoClock;
 use crate::lane::LaneBlock;
 use crate::probe::{Probe, ProbeRef};
 use crate::record::{Recorder, Target};
-use crate::site::{Site, Waiting};
+use crate::site::{Owner, Site, Waiting};
 use crate::step::StepGuard;
 use crate::sync::Ordering;
 use crate::thread::ThreadLane;
@@ -44,10 +44,8 @@ impl<C> Entry<C> {
 
 /// Stands in until a probe is installed: nothing ever records it, and it has no room for names, which
 /// would mean something else on the probe that comes.
-static NOWHERE: Entry<AutoClock> = {
-    static MEMORY: Probe<AutoClock, 1, 32, 1> = Probe::new();
-    Entry::new(MEMORY.view().without_room(), 0, || None)
-};
+static NOWHERE: Entry<AutoClock> = Entry::new(MEMORY.view().without_room(), 0, || None);
+static MEMORY: Probe<AutoClock, 1, 32, 1> = Probe::new();
 static INSTALLED: AtomicPtr<Entry<AutoClock>> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 static WAITING: Waiting = Waiting::new();
 
@@ -90,7 +88,7 @@ pub fn install<P: StaticProbe<Clock = AutoClock>>(probe: P) -> Result<(), Alread
     INSTALLED
         .compare_exchange(nowhere, entry, Ordering::AcqRel, Ordering::Acquire)
         .map_err(|_| AlreadyInstalled)?;
-    WAITING.wake();
+    WAITING.wake(owner());
     Ok(())
 }
 
@@ -176,7 +174,7 @@ impl Target for Global {
     }
 
     #[inline(always)]
-    fn wants(&self, level: Level) -> bool {
+    fn is_wanted(&self, level: Level) -> bool {
         level <= Self::MAX_LEVEL && {
             let installed = installed();
             level <= installed.max_level && installed.probe.records(level)
@@ -184,8 +182,8 @@ impl Target for Global {
     }
 
     #[inline(always)]
-    fn is_armed(&self, site: &'static Site) -> bool {
-        site.is_armed(register)
+    fn armed(&self, site: &'static Site) -> Option<NameId> {
+        site.armed(owner(), decide)
     }
 }
 
@@ -195,20 +193,27 @@ fn installed() -> &'static Entry<AutoClock> {
     unsafe { &*INSTALLED.load(Ordering::Acquire) }
 }
 
-/// A site is reached that no probe knows.
+/// Whose the sites are that are reached through the installed probe, whichever it is: so it is not
+/// asked for while they are disarmed.
+#[inline(always)]
+fn owner() -> Owner {
+    Owner::of(MEMORY.view().shared)
+}
+
+/// A site is reached whose state does not say whether it records.
 #[cold]
 #[inline(never)]
-fn register(site: &'static Site) -> bool {
+fn decide(site: &'static Site) -> Option<NameId> {
     let is_installed = || !core::ptr::eq(INSTALLED.load(Ordering::Acquire), &raw const NOWHERE);
-    if WAITING.wait(site, is_installed) {
-        return false;
+    if WAITING.wait(site, owner(), is_installed) {
+        return None;
     }
     let installed = installed();
     if site.level() > installed.max_level {
-        site.never();
-        return false;
+        site.never(owner());
+        return None;
     }
-    installed.probe.register(site)
+    installed.probe.decide(site, owner())
 }
 
 /// The calling thread's lane of the installed probe, claimed on first use and kept.

@@ -67,6 +67,7 @@ mod global;
 mod image;
 mod in_span;
 mod lane;
+mod levels;
 mod macros;
 mod meta;
 #[cfg(all(loom, test))]
@@ -108,6 +109,7 @@ pub use global::Entry;
 pub use global::{AlreadyInstalled, Global, StaticProbe, install};
 pub use in_span::{InSpan, InSpanExt};
 pub use lane::MAX_DEPTH;
+pub use levels::FocusError;
 #[doc(hidden)]
 pub use macros::Settings;
 pub use names::Node;
@@ -130,8 +132,8 @@ pub use tracing_layer::TmrunLayer;
 
 pub use tmrun_formats::wire::{Kind, Range, Stats};
 pub use tmrun_formats::{
-    Category, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId, Phase,
-    SpanId, SpanKind, StorageId, TensorId, Ticks,
+    Category, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId, Pattern,
+    PatternError, Phase, SpanId, SpanKind, StorageId, TensorId, Ticks,
 };
 
 /// The quick start of the README compiles.

@@ -10,6 +10,7 @@ use core::hash::Hasher;
 
 use tmrun_formats::NameId;
 
+use crate::levels::{Levels, ThresholdCell};
 use crate::sync::{AtomicBool, AtomicU32, Ordering, array, const_fn};
 
 /// Bytes of arena for each entry of the table.
@@ -99,6 +100,9 @@ pub(crate) struct Names<'p> {
     /// Open addressing by hash: entry number + 1, or 0. Twice as many places as entries.
     pub(crate) index: &'p [[AtomicU32; 2]],
     pub(crate) arena: &'p [ArenaBlock],
+    /// What the foci ask for, entry by entry.
+    pub(crate) focused: &'p [ThresholdCell],
+    pub(crate) levels: &'p Levels,
     pub(crate) shown: Option<Shown<'p>>,
 }
 
@@ -165,11 +169,24 @@ impl<'p> Names<'p> {
             start += text.len() as u32;
         }
         entry.ready.store(1, Ordering::SeqCst);
+        self.focus(NameId(number + 1));
         // Either the mapping is seen here, or whoever maps sees the entry.
         if let Some(shown) = self.shown.filter(|shown| shown.mapped.load(Ordering::SeqCst)) {
             self.show(NameId(number + 1), &shown);
         }
         Some(number + 1)
+    }
+
+    /// Stores what the foci ask for of every node.
+    pub(crate) fn focus_all(&self) {
+        (1..=self.count()).for_each(|id| self.focus(NameId(id)));
+    }
+
+    /// Stores what the foci ask for of a node, if it is ready. (Who makes it ready does this then.)
+    fn focus(&self, id: NameId) {
+        let at = (id.0 as usize).wrapping_sub(1);
+        let (Some(node), Some(focused)) = (self.get(id), self.focused.get(at)) else { return };
+        self.levels.settle(|| focused.set(self.levels.of_focus(node.name, self)));
     }
 
     /// Copies everything that is ready to where it is shown: for whoever has just mapped it.

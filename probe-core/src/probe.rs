@@ -2,11 +2,12 @@
 
 use core::marker::PhantomData;
 
-use tmrun_formats::{DType, DeviceCode, LaneId, Level, LevelSource, NameId};
+use tmrun_formats::{DType, DeviceCode, LaneId, Level, NameId};
 
 use crate::clock::Clock;
 use crate::image::{Image, ImageRef};
 use crate::lane::LaneBlock;
+use crate::levels::ThresholdCell;
 #[cfg(feature = "std")]
 use crate::names::Shown;
 use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
@@ -27,6 +28,7 @@ pub struct Probe<C, const LANES: usize, const SLOTS: usize, const NAMES: usize =
     entries: [Entry; NAMES],
     index: [[AtomicU32; 2]; NAMES],
     arena: [ArenaBlock; NAMES],
+    focused: [ThresholdCell; NAMES],
     image: Image<LANES, SLOTS, NAMES>,
     clock: PhantomData<fn() -> C>,
 }
@@ -48,6 +50,7 @@ impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
                 entries: array![Entry::new(); NAMES],
                 index: array![array![AtomicU32::new(0); 2]; NAMES],
                 arena: array![ArenaBlock::new(); NAMES],
+                focused: array![ThresholdCell::new(); NAMES],
                 image: Image::new(),
                 clock: PhantomData,
             }
@@ -63,6 +66,7 @@ impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
             entries: &self.entries,
             index: &self.index,
             arena: &self.arena,
+            focused: &self.focused,
             image: self.image.view(),
             clock: PhantomData,
         }
@@ -96,6 +100,8 @@ pub struct ProbeRef<'p, C> {
     entries: &'p [Entry],
     index: &'p [[AtomicU32; 2]],
     arena: &'p [ArenaBlock],
+    /// What the foci ask for of each node, by its id from 1.
+    focused: &'p [ThresholdCell],
     pub(crate) image: ImageRef<'p>,
     clock: PhantomData<fn() -> C>,
 }
@@ -131,7 +137,14 @@ impl<'p, C> ProbeRef<'p, C> {
     /// The same without lanes and without room for names.
     #[cfg(feature = "std")]
     pub(crate) const fn without_room(self) -> Self {
-        Self { lanes: &[], entries: &[], index: &[], arena: &[], ..self }
+        Self { lanes: &[], entries: &[], index: &[], arena: &[], focused: &[], ..self }
+    }
+
+    /// The same for who needs no clock.
+    #[cfg(feature = "std")]
+    pub(crate) const fn without_clock(self) -> ProbeRef<'p, ()> {
+        let Self { shared, lanes, entries, index, arena, focused, image, .. } = self;
+        ProbeRef { shared, lanes, entries, index, arena, focused, image, clock: PhantomData }
     }
 
     pub(crate) fn names(&self) -> Names<'p> {
@@ -144,7 +157,8 @@ impl<'p, C> ProbeRef<'p, C> {
         });
         #[cfg(not(feature = "std"))]
         let shown = None;
-        Names { counters: &self.shared.names, entries, index, arena, shown }
+        let (counters, levels) = (&self.shared.names, &self.shared.levels);
+        Names { counters, entries, index, arena, focused: self.focused, levels, shown }
     }
 
     /// Shows all names, codes and claims once more: for whoever has just mapped the image.
@@ -214,15 +228,28 @@ impl<'p, C> ProbeRef<'p, C> {
         })
     }
 
-    /// The level in force; `None` while nothing is recording.
+    /// The level in force for every node; `None` while nothing is recording.
     pub fn level(&self) -> Option<Level> {
-        self.shared.threshold().level()
+        self.shared.levels.threshold().level()
     }
 
-    /// Whether records of this level are wanted now.
+    /// Whether records of this level are wanted now, of every node or of some.
     #[inline(always)]
     pub fn records(&self, level: Level) -> bool {
-        self.shared.threshold().records(level)
+        self.shared.levels.reach().records(level)
+    }
+
+    /// Whether records of this level are wanted now of this node: the level in force asks for them,
+    /// or a [focus](Self::set_focus).
+    #[inline(always)]
+    pub fn wants(&self, node: NameId, level: Level) -> bool {
+        self.shared.levels.threshold().records(level) || self.is_in_focus(node, level)
+    }
+
+    #[inline(always)]
+    fn is_in_focus(&self, node: NameId, level: Level) -> bool {
+        let focused = self.focused.get((node.0 as usize).wrapping_sub(1));
+        focused.is_some_and(|focused| focused.get().records(level))
     }
 
     /// Records that were made while nothing was recording, by guards that were still open and by
@@ -279,18 +306,6 @@ impl<'p, C> ProbeRef<'p, C> {
             self.image.ring(*id).is_some_and(|ring| block.try_claim(*id, ring, name, thread))
         };
         (0..).map(LaneId).zip(self.lanes).find(free).map(|(_, block)| block)
-    }
-}
-
-impl<C: Clock> ProbeRef<'_, C> {
-    /// Changes the level of a running recording; while nothing is recording it does nothing. The
-    /// change becomes a Level record. It walks the probe's sites; it is not for the hot loop.
-    pub fn set_level(&self, level: Level) {
-        self.set_level_from(level, LevelSource::APPLICATION);
-    }
-
-    pub(crate) fn set_level_from(&self, level: Level, source: LevelSource) {
-        self.shared.change_level(level.min(Level::MAX), source, C::ticks);
     }
 }
 

@@ -8,7 +8,7 @@ use tmrun_formats::{LaneId, Level, NameId, Phase, Planes, Ticks};
 use crate::clock::Clock;
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
-use crate::site::Site;
+use crate::site::{Owner, Site};
 use crate::step::StepGuard;
 
 /// Something that records can be made on: a [`Lane`], or a probe that finds a lane for the calling
@@ -77,7 +77,8 @@ pub trait Target {
         self.step(number)
     }
 
-    /// Runs `f` on the caller's lane if records of this level are wanted.
+    /// Runs `f` on the caller's lane if records of this level are wanted, of every node or of some.
+    /// Of these, each fact records what is wanted of its own node: [`Recorder::wants`] says so.
     ///
     /// This is how facts that no macro covers are recorded, in any number at once. (Without a lane
     /// they are counted as one record, of any plane that the level asks for.)
@@ -95,12 +96,12 @@ pub trait Target {
         level: Level,
         f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
     ) -> Option<R> {
-        if !self.wants(level) {
+        if !self.is_wanted(level) {
             return None;
         }
         // SAFETY: `f` must take any lifetime, so it keeps nothing of the recorder.
         match unsafe { self.here() } {
-            Some(recorder) => Some(f(recorder)),
+            Some(recorder) => Some(f(recorder.asking(level))),
             None => {
                 self.probe().miss(level);
                 None
@@ -111,23 +112,27 @@ pub trait Target {
     /// Whether records of this level are compiled in and wanted now.
     #[doc(hidden)]
     #[inline(always)]
-    fn wants(&self, level: Level) -> bool {
+    fn is_wanted(&self, level: Level) -> bool {
         level <= Self::MAX_LEVEL && self.probe().records(level)
     }
 
-    /// Whether a static site is to record. (The macros call it.)
+    /// The name under which a static site is to record; `None` when it is not. (The macros call it.)
     #[doc(hidden)]
     #[inline(always)]
-    fn is_armed(&self, site: &'static Site) -> bool {
-        site.is_armed(|site| self.probe().register(site))
+    fn armed(&self, site: &'static Site) -> Option<NameId> {
+        let owner = Owner::of(self.probe().shared);
+        site.armed(owner, |site| self.probe().decide(site, owner))
     }
 }
 
 impl<C> ProbeRef<'_, C> {
     #[cold]
     #[inline(never)]
-    pub(crate) fn register(&self, site: &'static Site) -> bool {
-        self.shared.sites.register(site, self.name(site.name()), self.shared)
+    pub(crate) fn decide(&self, site: &'static Site, owner: Owner) -> Option<NameId> {
+        if !site.is_unknown() && !self.records(site.level()) {
+            return None;
+        }
+        self.shared.sites.decide(site, owner, self.name(site.name()), self.shared, &self.names())
     }
 
     /// Something of this level found no lane.
@@ -192,6 +197,8 @@ impl<C: Clock> Target for Lane<'_, C> {
 pub struct Recorder<'l, C> {
     probe: ProbeRef<'l, C>,
     block: &'l LaneBlock,
+    /// The level that asks for what is recorded; none where nobody looks at the level.
+    asked: Option<Level>,
     /// Stays on its thread: it must not outlive the thread's claim.
     here: PhantomData<*const ()>,
 }
@@ -213,7 +220,20 @@ impl<C> core::fmt::Debug for Recorder<'_, C> {
 impl<'l, C> Recorder<'l, C> {
     #[inline(always)]
     pub(crate) const fn new(probe: ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
-        Self { probe, block, here: PhantomData }
+        Self { probe, block, asked: None, here: PhantomData }
+    }
+
+    /// The same, for what this level asks for.
+    #[inline(always)]
+    const fn asking(self, level: Level) -> Self {
+        Self { asked: Some(level), ..self }
+    }
+
+    /// Whether facts of this node are wanted by the level that [`Target::at`] was given; those that
+    /// are not do nothing. Ask before a fact is computed that costs something.
+    #[inline(always)]
+    pub fn wants(&self, node: NameId) -> bool {
+        self.asked.is_none_or(|level| self.probe.wants(node, level))
     }
 
     /// The recording end of this block. (The macros call it.)
@@ -264,6 +284,8 @@ impl<'l, C> Recorder<'l, C> {
         name: NameId,
         level: Level,
     ) -> RecordHeader {
+        // The level that asked, where one did: it may be above what the kind needs.
+        let level = self.asked.unwrap_or(level);
         RecordHeader { ticks, name, span: self.block.enclosing(), ..RecordHeader::of::<P>(level) }
     }
 

@@ -3,32 +3,63 @@
 use tmrun_formats::wire::Kind;
 use tmrun_formats::{Level, NameId};
 
+use crate::names::Names;
 use crate::shared::Shared;
-use crate::sync::{AtomicPtr, AtomicU8, AtomicU32, Ordering, const_fn};
+use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, const_fn};
 
-/// The site asks for nothing.
-pub(crate) const DISARMED: u8 = 0;
+#[cfg(feature = "std")]
+mod waiting;
+#[cfg(feature = "std")]
+pub(crate) use waiting::Waiting;
+
+/// No probe has reached the site.
+const NEW: usize = 0;
+
+/// Whose a site is: the address of what the lanes of its probe share, or, where it was reached through
+/// the installed probe, of what stands in for that. With one of these added it is the state of the
+/// site, so that one comparison says both whose it is and whether it records.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Owner(usize);
+
 /// The site records.
-pub(crate) const ARMED: u8 = 1;
-/// The site was never reached, and its probe does not know it.
-const NEW: u8 = 2;
+const ARMED: usize = 0;
+/// The site does not.
+const DISARMED: usize = 1;
 /// A thread is making the site known to its probe. (Disarmed in the meantime, it would lose what
 /// another thread records at it.)
-const JOINING: u8 = 3;
+const JOINING: usize = 2;
 /// The site was reached before there was a probe to know it, and is being put where it waits for one.
-const QUEUEING: u8 = 4;
+#[cfg(feature = "std")]
+const QUEUEING: usize = 3;
 /// The site has waited for its probe, which is there now and does not know it yet. (It is not new, so
 /// that no site waits twice: who disarms one that waits need not fear that it does so again.)
-const WOKEN: u8 = 5;
+const WOKEN: usize = 4;
+/// The bits of these.
+const STATE: usize = 7;
+
+const _: () = assert!(align_of::<Shared>() > STATE);
+
+impl Owner {
+    #[inline(always)]
+    pub(crate) fn of(shared: &Shared) -> Self {
+        Self(core::ptr::from_ref(shared).addr())
+    }
+
+    #[inline(always)]
+    const fn state(self, state: usize) -> usize {
+        self.0 | state
+    }
+}
 
 /// A static call site: what the macros put beside each call.
 ///
-/// It belongs to the first probe that reaches it: a site that calls with targets of several probes
-/// records by the level of that one, and its name is known to that one only.
-///
-/// Whether it records is one byte, so that a site which does not costs one load and one branch.
+/// It belongs to the first probe that reaches it. With targets of that probe it costs one load and
+/// one branch while it does not record. With those of another it records just as well (by the level
+/// and the names of that one), but looks its name up each time: some hundred nanoseconds. When its
+/// probe is dropped it is anybody's again.
 pub struct Site {
-    armed: AtomicU8,
+    /// [`NEW`], or the owner with its state.
+    state: AtomicUsize,
     level: Level,
     kind: Kind,
     line: u32,
@@ -39,8 +70,8 @@ pub struct Site {
 }
 
 impl Site {
+    /// A site; the macros make it. Without a name it is given a node at each call.
     const_fn! {
-        /// A site; the macros make it.
         pub fn new(
             name: &'static str,
             kind: Kind,
@@ -49,7 +80,7 @@ impl Site {
             line: u32,
         ) -> Self {
             Self {
-                armed: AtomicU8::new(NEW),
+                state: AtomicUsize::new(NEW),
                 level,
                 kind,
                 line,
@@ -61,32 +92,47 @@ impl Site {
         }
     }
 
-    /// Whether the site records; `known` makes a new site known to its probe, and says so too.
+    /// The name under which the site records on lanes of this probe; `None` when it does not.
+    /// `decide` says so while that is not known.
     #[inline(always)]
-    pub(crate) fn is_armed(&'static self, known: impl FnOnce(&'static Self) -> bool) -> bool {
+    pub(crate) fn armed(
+        &'static self,
+        owner: Owner,
+        decide: impl FnOnce(&'static Self) -> Option<NameId>,
+    ) -> Option<NameId> {
         // Acquire, so that whoever sees the site armed sees its name too (and the drain with it).
-        match self.armed.load(Ordering::Acquire) {
-            DISARMED => false,
-            ARMED => true,
-            _ => known(self),
+        let state = self.state.load(Ordering::Acquire);
+        if state == owner.state(DISARMED) {
+            None
+        } else if state == owner.state(ARMED) {
+            Some(self.name_id())
+        } else {
+            decide(self)
         }
     }
 
-    /// Lets the caller, and nobody else, make the site known; else its state.
-    fn join(&self) -> Result<u8, u8> {
-        let unknown = |state| matches!(state, NEW | WOKEN).then_some(JOINING);
-        self.armed.fetch_update(Ordering::AcqRel, Ordering::Relaxed, unknown)
+    /// Lets the caller, and nobody else, make the site known to this owner.
+    fn join(&self, owner: Owner) -> bool {
+        let unknown =
+            |state| (state == NEW || state == owner.state(WOKEN)).then_some(owner.state(JOINING));
+        self.state.fetch_update(Ordering::AcqRel, Ordering::Relaxed, unknown).is_ok()
     }
 
     /// No level arms the site: it is disarmed, and in no list.
     #[cfg(feature = "std")]
-    pub(crate) fn never(&self) {
-        if self.join().is_ok() {
-            self.armed.store(DISARMED, Ordering::Release);
+    pub(crate) fn never(&self, owner: Owner) {
+        if self.join(owner) {
+            self.state.store(owner.state(DISARMED), Ordering::Release);
         }
     }
 
-    /// Its entry in the name table.
+    /// Whether no probe knows it.
+    pub(crate) fn is_unknown(&self) -> bool {
+        let state = self.state.load(Ordering::Relaxed);
+        state == NEW || state & STATE == WOKEN
+    }
+
+    /// Its entry in the name table of its probe.
     #[inline(always)]
     pub(crate) fn name_id(&self) -> NameId {
         NameId(self.id.load(Ordering::Relaxed))
@@ -111,6 +157,16 @@ impl Site {
     pub(crate) const fn place(&self) -> (&'static str, u32) {
         (self.file, self.line)
     }
+
+    /// Arms or disarms the site by what its probe asks for.
+    fn arm(&self, shared: &Shared, names: &Names<'_>) {
+        let owner = Owner(self.state.load(Ordering::Relaxed) & !STATE);
+        shared.levels.settle(|| {
+            let armed = shared.levels.of_site(self.name, names).records(self.level);
+            let state = owner.state(if armed { ARMED } else { DISARMED });
+            self.state.store(state, Ordering::Release);
+        });
+    }
 }
 
 impl core::fmt::Debug for Site {
@@ -122,59 +178,6 @@ impl core::fmt::Debug for Site {
             .field("file", &self.file)
             .field("line", &self.line)
             .finish_non_exhaustive()
-    }
-}
-
-/// Sites that were reached before their probe was there: they are disarmed, and cost what any disarmed
-/// site costs, until they are woken.
-#[cfg(feature = "std")]
-pub(crate) struct Waiting {
-    newest: AtomicPtr<Site>,
-}
-
-#[cfg(feature = "std")]
-impl Waiting {
-    const_fn! {
-        pub(crate) fn new() -> Self {
-            Self { newest: AtomicPtr::new(core::ptr::null_mut()) }
-        }
-    }
-
-    /// Lets a site wait, unless the probe is there. Whoever brings the probe says so and then wakes
-    /// the sites; whoever lets one wait links it and then asks again: one of the two sees the other
-    /// (with a sequentially consistent fence between, on either side). The site is disarmed only behind
-    /// that: none is disarmed and not woken once that is done.
-    pub(crate) fn wait(&self, site: &'static Site, probe_is_there: impl Fn() -> bool) -> bool {
-        if probe_is_there() {
-            return false;
-        }
-        let link = site.armed.compare_exchange(NEW, QUEUEING, Ordering::AcqRel, Ordering::Relaxed);
-        if link.is_ok() {
-            push(&self.newest, site);
-        }
-        crate::sync::fence(Ordering::SeqCst);
-        if probe_is_there() {
-            self.wake();
-            return false;
-        }
-        if link.is_ok() {
-            // Unless it was woken meanwhile.
-            let (seen, unseen) = (Ordering::AcqRel, Ordering::Relaxed);
-            let _ = site.armed.compare_exchange(QUEUEING, DISARMED, seen, unseen);
-        }
-        true
-    }
-
-    /// Wakes all sites that wait: each makes itself known when it is reached next.
-    pub(crate) fn wake(&self) {
-        crate::sync::fence(Ordering::SeqCst);
-        let mut next = self.newest.swap(core::ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: the list links only `&'static Site`s, by `push`.
-        while let Some(site) = unsafe { next.as_ref() } {
-            // First, because a site that is woken may be linked elsewhere at once.
-            next = site.next.load(Ordering::Acquire);
-            site.armed.store(WOKEN, Ordering::Release);
-        }
     }
 }
 
@@ -200,42 +203,28 @@ impl Sites {
         }
     }
 
-    /// Makes a site known, with this name, and arms it as its probe is armed.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn register(&self, site: &'static Site, name: NameId, shared: &Shared) -> bool {
-        // A site that has a name keeps it, also when another thread finds the table full.
-        let _ = site.id.compare_exchange(0, name.0, Ordering::Relaxed, Ordering::Relaxed);
+    /// Decides for a site whose state does not: makes one that is new known, with this name. One
+    /// of another probe, and one that another thread is making known, is none to touch.
+    pub(crate) fn decide(
+        &self,
+        site: &'static Site,
+        owner: Owner,
+        name: NameId,
+        shared: &Shared,
+        names: &Names<'_>,
+    ) -> Option<NameId> {
         // Two threads may reach a new site together; one of them links it.
-        match site.join() {
-            Ok(_) => push(&self.newest, site),
-            // Its state is another thread's to set, in a moment.
-            Err(JOINING | QUEUEING) => return shared.threshold().records(site.level),
-            Err(_) => {}
+        if site.join(owner) {
+            site.id.store(name.0, Ordering::Relaxed);
+            push(&self.newest, site);
+            site.arm(shared, names);
         }
-        self.arm(site, shared)
-    }
-
-    /// Arms or disarms a site by the level in force, until that level stays the same meanwhile:
-    /// whoever changes the level stores it before walking the list, and whoever links a site links
-    /// it before looking at the level, so one of the two sees the other. (Each side stores one thing
-    /// and then loads another, with a sequentially consistent fence between.)
-    fn arm(&self, site: &Site, shared: &Shared) -> bool {
-        loop {
-            let threshold = shared.threshold_after_store();
-            let armed = threshold.records(site.level);
-            site.armed.store(if armed { ARMED } else { DISARMED }, Ordering::Release);
-            if shared.threshold_after_store() == threshold {
-                return armed;
-            }
-        }
+        shared.levels.of_site(site.name, names).records(site.level).then_some(name)
     }
 
     /// Arms or disarms every site.
-    pub(crate) fn arm_all(&self, shared: &Shared) {
-        self.iter().for_each(|site| {
-            self.arm(site, shared);
-        });
+    pub(crate) fn arm_all(&self, shared: &Shared, names: &Names<'_>) {
+        self.iter().for_each(|site| site.arm(shared, names));
     }
 
     /// The sites, newest first.
@@ -250,56 +239,12 @@ impl Sites {
     }
 }
 
-#[cfg(all(test, feature = "std", not(loom)))]
-mod tests {
-    use std::sync::Barrier;
-
-    use super::*;
-    use crate::sync::AtomicBool;
-    use crate::{AutoClock, Probe};
-
-    /// Three threads reach the same new sites while a fourth brings their probe, which wants records
-    /// of their level. A thread that knows the probe to be there never finds a site disarmed, whatever
-    /// the others are in the middle of; and in the end the probe knows every site once.
-    #[test]
-    fn no_site_that_waits_sleeps_on_once_its_probe_is_there() {
-        const SITES: usize = 32;
-        for _ in 0..if cfg!(miri) { 3 } else { 400 } {
-            let probe: &'static Probe<AutoClock, 1, 32, 64> = Box::leak(Box::new(Probe::new()));
-            let shared = probe.view().shared;
-            shared.arm(Level::PULSE, || tmrun_formats::Ticks(0));
-            let sites: &'static [Site] = Box::leak(Box::new(
-                [const { Site::new("site", Kind::Scalar, Level::PULSE, "", 0) }; SITES],
-            ));
-            let (waiting, there) = (&Waiting::new(), &AtomicBool::new(false));
-            let (done, together) = (&AtomicBool::new(false), &Barrier::new(4));
-            let reach = |site: &'static Site| {
-                site.is_armed(|site| {
-                    !waiting.wait(site, || there.load(Ordering::SeqCst))
-                        && probe.view().register(site)
-                })
-            };
-            std::thread::scope(|scope| {
-                for _ in 0..3 {
-                    scope.spawn(|| {
-                        together.wait();
-                        loop {
-                            let must = done.load(Ordering::Acquire);
-                            for site in sites {
-                                assert!(reach(site) || !must, "{site:?} sleeps");
-                            }
-                            if must {
-                                break;
-                            }
-                        }
-                    });
-                }
-                together.wait();
-                there.store(true, Ordering::SeqCst);
-                waiting.wake();
-                done.store(true, Ordering::Release);
-            });
-            assert_eq!(shared.sites.iter().count(), SITES);
-        }
+impl Drop for Sites {
+    /// The probe ends: its sites are anybody's.
+    fn drop(&mut self) {
+        self.iter().for_each(|site| {
+            site.id.store(0, Ordering::Relaxed);
+            site.state.store(NEW, Ordering::Release);
+        });
     }
 }

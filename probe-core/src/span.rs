@@ -276,15 +276,32 @@ pub fn open_span<'t, T: Target>(
     node: Option<NameId>,
     shape: SpanShape,
 ) -> SpanGuard<'t, T::Clock> {
-    if shape.level() > T::MAX_LEVEL || !target.is_armed(site) {
-        return SpanGuard::inert();
-    }
+    let Some(name) = name_of(target, site, node, shape) else { return SpanGuard::inert() };
     // SAFETY: the guard counts in the lane's depth for as long as it lives.
     match unsafe { target.here() } {
-        Some(recorder) => SpanGuard::open(recorder, node.unwrap_or_else(|| site.name_id()), shape),
+        Some(recorder) => SpanGuard::open(recorder, name, shape),
         None => {
             target.probe().image.no_lane.count(1, Planes::HOST_TIME);
             SpanGuard::inert()
         }
+    }
+}
+
+/// The name of a span of this site, or of the node that the site is given; `None` when it is not to be
+/// recorded.
+#[inline(always)]
+pub(crate) fn name_of<T: Target>(
+    target: &T,
+    site: &'static Site,
+    node: Option<NameId>,
+    shape: SpanShape,
+) -> Option<NameId> {
+    if shape.level() > T::MAX_LEVEL {
+        return None;
+    }
+    let name = target.armed(site)?;
+    match node {
+        Some(node) => target.probe().wants(node, shape.level()).then_some(node),
+        None => Some(name),
     }
 }

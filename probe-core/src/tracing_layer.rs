@@ -81,9 +81,11 @@ impl<T: Target> TmrunLayer<T> {
         }
         let now = T::Clock::ticks();
         for &(label, value) in numbers {
-            self.target.on_lane(Planes::SCALARS, |recorder| {
-                store_scalar(recorder, now, level, label, value);
-            });
+            if self.target.probe().wants(label, level) {
+                self.target.on_lane(Planes::SCALARS, |recorder| {
+                    store_scalar(recorder, now, level, label, value);
+                });
+            }
         }
     }
 
@@ -118,7 +120,7 @@ where
 {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let metadata = attributes.metadata();
-        if !self.target.wants(callsites::level(metadata)) {
+        if !self.target.is_wanted(callsites::level(metadata)) {
             return;
         }
         let Some(span) = context.span(id) else { return };
@@ -134,7 +136,7 @@ where
         let callsite = traced.callsite();
         let numbers = self.numbers(callsite, |visitor| values.record(visitor));
         if let Some(numbers) = traced.keep_until_entered(numbers)
-            && self.target.wants(callsite.level())
+            && self.target.is_wanted(callsite.level())
         {
             self.scalars(callsite.level(), &numbers);
         }
@@ -142,7 +144,7 @@ where
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let level = callsites::level(event.metadata());
-        if !self.target.wants(level) {
+        if !self.target.is_wanted(level) {
             return;
         }
         let callsite = self.callsites.get(event.metadata(), &self.target.probe());

@@ -1,7 +1,7 @@
 //! One chunk by itself: everything about it that needs no other chunk.
 
 use tmrun_formats::wire::{self, Chunk, ChunkKind, GROUP_MAX, Kind, LevelChange, Record, Step};
-use tmrun_formats::{DecodeError, GapClass, Level, Planes, Ticks};
+use tmrun_formats::{DecodeError, GapClass, Level, NameId, Planes, Ticks};
 
 use super::counts::Counts;
 use super::gaps::{Gap, GapList};
@@ -17,7 +17,8 @@ pub(super) struct Checked {
     /// The first rule that it breaks; then nothing of it is used.
     pub(super) error: Option<DecodeError>,
     pub(super) gaps: GapList,
-    pub(super) levels: Vec<LevelChange>,
+    /// Changes of the level, or of the focus with this pattern.
+    pub(super) levels: Vec<(NameId, LevelChange)>,
     pub(super) steps: StepEffect,
     pub(super) spans: u64,
     /// The first record whose level is none, by offset.
@@ -128,7 +129,7 @@ impl Checked {
         if let Some(step) = record.payload::<Step>() {
             self.steps.mark(&record.header(), &step);
         } else if let Some(change) = record.payload::<LevelChange>() {
-            self.levels.push(change);
+            self.levels.push((record.header().name, change));
         } else if let Some(gap) = record.payload::<wire::Gap>() {
             let gap = Gap::recorded(&gap);
             let may_hold_marks = gap.planes.contains(Planes::HOST_TIME);

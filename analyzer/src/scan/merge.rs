@@ -113,7 +113,7 @@ impl<'a> Merge<'a> {
         lane.chunks = lane.chunks.saturating_add(1);
         lane.spans = lane.spans.saturating_add(checked.spans);
         self.recorded.append(checked.gaps);
-        checked.levels.into_iter().for_each(|change| self.levels.push(change));
+        checked.levels.into_iter().for_each(|(focus, change)| self.levels.push(focus, change));
         let odd = |error| Finding::in_chunk(error, header.lane, header.number);
         self.odd_levels.extend(checked.odd_level.map(odd));
         if header.records > 0 {

@@ -68,7 +68,7 @@ pub use damage::Missing;
 pub use error::{Finding, OpenError};
 pub use gaps::Gap;
 pub use lanes::{Lane, Lanes};
-pub use levels::Levels;
+pub use levels::{FocusChange, Levels};
 pub use meta::Meta;
 pub use names::Names;
 pub use recording::{Recording, Status};

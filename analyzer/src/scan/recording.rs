@@ -221,7 +221,7 @@ impl<'a> Recording<'a> {
         &self.lanes
     }
 
-    /// The level over time.
+    /// The level and the foci over time.
     pub const fn levels(&self) -> &Levels {
         &self.levels
     }

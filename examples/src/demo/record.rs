@@ -35,7 +35,7 @@ pub fn run_of(args: &Args) -> ProfileRun {
 ///
 /// On the CPU only a type without arithmetic has no statistics; the demo has none of these.
 pub(crate) fn output(node: NameId, tensor: &Tensor) -> Result<()> {
-    if PROBE.records(Level::NUMERICS) {
+    if PROBE.wants(node, Level::NUMERICS) {
         // Looking at every element takes its time: this span keeps it apart from the layers around.
         let _span = span!(PROBE, "statistics");
         let stats = PROBE

@@ -1,7 +1,7 @@
 //! The end of a recording: what is pending, what was dropped, what is still open.
 
 use tmrun_formats::wire::{Frame, Gap, OpenSpanV1, RecorderCostV1, TotalsV1};
-use tmrun_formats::{GapReason, LaneId};
+use tmrun_formats::{GapReason, LaneId, NameId};
 
 use super::{Drain, Flush, Summary};
 use crate::clock::Clock;
@@ -45,7 +45,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
             let (dropped, gap) = block.end_recording(lane);
             all = all.saturating_add(dropped).saturating_add(block.lost_from_ring());
             if let Some(gap) = gap {
-                own.store_own(gap.first, &gap);
+                own.store_own(gap.first, NameId::NONE, &gap);
             }
             if own.observe_head().wrapping_sub(own.taken()) >= OWN_WAITING {
                 self.take_own(result);
@@ -64,7 +64,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
                 lane: LaneId::RECORDER,
                 reason: GapReason::NO_LANE,
             };
-            own.store_own(gap.first, &gap);
+            own.store_own(gap.first, NameId::NONE, &gap);
         }
         self.take_own(result);
         own.store_own_pending();

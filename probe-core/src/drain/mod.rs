@@ -93,7 +93,7 @@ impl<'p, C: Clock> Hold<'p, C> {
     }
 
     fn disarm(&self) {
-        self.0.shared.disarm(C::ticks);
+        self.0.disarm();
     }
 }
 
@@ -134,16 +134,17 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         level: Level,
     ) -> Result<Self, Start<S::Error>> {
         let hold = Hold::take(probe).map_err(Start::Busy)?;
-        Self::start_held(hold, sink, header, frames, level).map_err(Start::Sink)
+        Self::start_held(hold, sink, header, frames, level, &[]).map_err(Start::Sink)
     }
 
-    /// The same for a probe that was taken before.
+    /// The same for a probe that was taken before, with foci.
     pub(crate) fn start_held(
         hold: Hold<'p, C>,
         sink: S,
         header: &FileHeader,
         frames: &[Frame<'_>],
         level: Level,
+        foci: &[(NameId, Level)],
     ) -> Result<Self, S::Error> {
         let probe = hold.0;
         let shared = probe.shared;
@@ -164,7 +165,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let mut drain = Self { probe, hold, out, known, named_at: 0, missed, sink_failed: 0, cost };
         drain.out.header(header)?;
         drain.write_frames(frames)?;
-        shared.arm(level.min(Level::MAX), C::ticks);
+        probe.arm(level, foci);
         Ok(drain)
     }
 
@@ -224,8 +225,8 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     /// Level changes become records of the recorder's lane.
     fn store_level_changes(&self) {
         let own = &self.probe.shared.recorder;
-        let lost = self.probe.shared.take_changes(|change| {
-            own.store_own(change.asked, &change);
+        let lost = self.probe.shared.levels.take_changes(|focus, change| {
+            own.store_own(change.asked, focus, &change);
         });
         if lost > 0 {
             own.lose_own(lost.into(), C::ticks());

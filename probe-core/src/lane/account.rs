@@ -6,7 +6,7 @@
 //! record, or the closing gap of the recording.
 
 use tmrun_formats::wire::{Gap, Payload, RecordHeader};
-use tmrun_formats::{GapReason, LaneId, Level, Planes, Ticks};
+use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
 use super::{LaneBlock, add};
 use crate::ring::Ring;
@@ -202,9 +202,10 @@ impl LaneBlock {
 /// The recorder's own lane, whose producer is the drain.
 impl LaneBlock {
     /// Stores a record that is a group by itself.
-    pub(crate) fn store_own<P: Payload>(&self, ticks: Ticks, payload: &P) {
+    pub(crate) fn store_own<P: Payload>(&self, ticks: Ticks, name: NameId, payload: &P) {
         if let Some(mut store) = self.reserve_free(1, (ticks, ticks), P::KIND.plane()) {
-            store.put(RecordHeader { ticks, ..RecordHeader::of::<P>(Level::PULSE) }, payload);
+            let header = RecordHeader { ticks, name, ..RecordHeader::of::<P>(Level::PULSE) };
+            store.put(header, payload);
             store.publish();
         }
     }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use crate::drain::{AlreadyRecording, Summary};
+use crate::levels::FocusError;
 
 /// Why a recording did not start, or did not end well.
 #[derive(Debug)]
@@ -47,6 +48,13 @@ pub enum RecordError {
         /// The parent's file.
         path: PathBuf,
     },
+    /// TMRUN_FOCUS is set to something that is no list of foci.
+    FocusList {
+        /// What it is set to.
+        found: String,
+    },
+    /// The recording cannot start with this focus.
+    Focus(FocusError),
     /// The recorder's thread could not be started, or did not come to its end.
     Thread {
         /// Why.
@@ -93,6 +101,11 @@ impl std::fmt::Display for RecordError {
                  the fork is in it; record the child into a file of its own",
                 path.display()
             ),
+            Self::FocusList { found } => write!(
+                f,
+                "TMRUN_FOCUS is {found:?}: expected PATTERN=LEVEL, and more of them behind commas"
+            ),
+            Self::Focus(error) => write!(f, "the recording cannot start with its foci: {error}"),
             Self::Thread { source } => write!(f, "the recorder's thread failed: {source}"),
         }
     }
@@ -106,7 +119,8 @@ impl std::error::Error for RecordError {
             | Self::Write { source, .. }
             | Self::Rings { source, .. }
             | Self::Thread { source } => Some(source),
-            Self::Level { .. } | Self::Forked { .. } => None,
+            Self::Focus(error) => Some(error),
+            Self::Level { .. } | Self::FocusList { .. } | Self::Forked { .. } => None,
         }
     }
 }

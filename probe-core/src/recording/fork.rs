@@ -9,17 +9,11 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
 use crate::clock::Clock;
-use crate::image::ImageRef;
-use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
-use crate::shared::Shared;
 
 /// A probe that was recorded, as a list that only grows.
 struct Known {
-    shared: &'static Shared,
-    lanes: &'static [LaneBlock],
-    image: ImageRef<'static>,
-    disarm: fn(&Shared),
+    probe: ProbeRef<'static, ()>,
     next: *const Known,
 }
 
@@ -35,16 +29,11 @@ pub(crate) fn watch<C: Clock>(probe: ProbeRef<'static, C>) {
         // no memory to remember them the probe is recorded all the same; a fork is then not noticed.
         let _ = unsafe { libc::pthread_atfork(Some(before), None, Some(in_child)) };
     });
-    if all().any(|known| core::ptr::eq(known.shared, probe.shared)) {
+    if all().any(|known| core::ptr::eq(known.probe.shared, probe.shared)) {
         return;
     }
-    let known = Box::leak(Box::new(Known {
-        shared: probe.shared,
-        lanes: probe.lanes,
-        image: probe.image,
-        disarm: |shared| shared.disarm_in_child(C::ticks),
-        next: core::ptr::null(),
-    }));
+    let known =
+        Box::leak(Box::new(Known { probe: probe.without_clock(), next: core::ptr::null() }));
     let _ = NEWEST.fetch_update(Ordering::AcqRel, Ordering::Acquire, |newest| {
         known.next = newest;
         Some(core::ptr::from_mut(known))
@@ -72,18 +61,18 @@ extern "C" fn before() {
 
 /// Only atomics and one system call: locks that other threads held will never be free.
 extern "C" fn in_child() {
-    for known in all() {
-        if known.shared.mapped.swap(false, Ordering::SeqCst)
-            && !super::flight::unmap_in_child(&known.image)
+    for Known { probe, .. } in all() {
+        if probe.shared.mapped.swap(false, Ordering::SeqCst)
+            && !super::flight::unmap_in_child(&probe.image)
         {
             // The parent's rings would be written to.
             std::process::abort();
         }
-        (known.disarm)(known.shared);
-        for lane in known.lanes {
+        probe.disarm_in_child();
+        for lane in probe.lanes {
             lane.survive_fork(FORKING.load(Ordering::Relaxed).into());
         }
-        known.shared.recorder.survive_fork(0);
-        known.shared.draining.store(false, Ordering::Release);
+        probe.shared.recorder.survive_fork(0);
+        probe.shared.draining.store(false, Ordering::Release);
     }
 }

@@ -1,5 +1,6 @@
 //! Recording to a file: a thread that drains, and what the file says of the run (feature `std`).
 
+mod asked;
 mod cost;
 mod error;
 mod file;

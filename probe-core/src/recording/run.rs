@@ -38,6 +38,7 @@ pub struct ProfileRun {
     device_synchronized: bool,
     tags: Vec<(String, String)>,
     pub(super) level: Option<Level>,
+    pub(super) foci: Vec<(String, Level)>,
     pub(super) replace: bool,
     pub(super) flight: bool,
     pub(super) rings_in: Option<PathBuf>,
@@ -74,6 +75,7 @@ impl ProfileRun {
             device_synchronized: false,
             tags: Vec::new(),
             level: None,
+            foci: Vec::new(),
             replace: false,
             flight: false,
             rings_in: None,
@@ -89,6 +91,15 @@ impl ProfileRun {
     #[must_use]
     pub fn level(mut self, level: Level) -> Self {
         self.level = Some(level);
+        self
+    }
+
+    /// A focus to start with: at least this level of the nodes that the pattern stands for, see
+    /// [`set_focus`](crate::ProbeRef::set_focus). The environment variable TMRUN_FOCUS
+    /// (`pattern=level,…`) goes before all of these.
+    #[must_use]
+    pub fn focus(mut self, pattern: &str, level: Level) -> Self {
+        self.foci.push((pattern.to_owned(), level));
         self
     }
 

@@ -1,6 +1,5 @@
 //! The recorder's thread.
 
-use std::env::VarError;
 use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,12 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tmrun_formats::Level;
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1, TerminalV1};
 
 use super::file::FileSink;
 use super::flight::{self, Flight};
-use super::{ProfileRun, RecordError, cost, host};
+use super::{ProfileRun, RecordError, asked, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
 use crate::drain::{Drain, Flush, Hold, Summary};
@@ -56,14 +54,14 @@ impl<C: Clock> ProbeRef<'static, C> {
     /// # Errors
     ///
     /// When the probe is being recorded already, the file exists or cannot be created, TMRUN_LEVEL
-    /// is no level, or no thread can be had.
+    /// is no level, a focus is none, or no thread can be had.
     pub fn record(
         &self,
         path: impl AsRef<Path>,
         run: ProfileRun,
     ) -> Result<Recording, RecordError> {
         let path = path.as_ref().to_owned();
-        let level = start_level(&run)?;
+        let (level, foci) = (asked::level(&run)?, asked::foci(self, &run)?);
         // The probe first: the file may be the one that it is being recorded into.
         let hold = Hold::take(*self).map_err(RecordError::Busy)?;
         let create = |source| RecordError::Create { path: path.clone(), source };
@@ -91,7 +89,7 @@ impl<C: Clock> ProbeRef<'static, C> {
                     .map(|rings| map_rings(*self, rings.clone(), &path, &header, &frames, first));
                 let flight = Removed(rings.transpose()?);
                 frames.push(Frame::Calibration(first));
-                let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level);
+                let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level, &foci);
                 Ok((drain.map_err(create)?, flight))
             })?;
         drain.set_cost(recording_cost);
@@ -166,17 +164,6 @@ impl Drop for NewFile<'_> {
             // When even this fails, the error that is being returned names the file.
             let _ = std::fs::remove_file(path);
         }
-    }
-}
-
-/// TMRUN_LEVEL, else what the run asks for, else timing.
-fn start_level(run: &ProfileRun) -> Result<Level, RecordError> {
-    match std::env::var("TMRUN_LEVEL") {
-        Ok(text) => text.parse().map_err(|_| RecordError::Level { found: text }),
-        Err(VarError::NotUnicode(text)) => {
-            Err(RecordError::Level { found: text.to_string_lossy().into_owned() })
-        }
-        Err(VarError::NotPresent) => Ok(run.level.unwrap_or(Level::TIMING)),
     }
 }
 

@@ -111,7 +111,9 @@ impl<T: Target> Traced<T> {
         target: &T,
         outside: Option<Outside>,
     ) -> Option<Vec<(NameId, f64)>> {
-        let place = if target.wants(self.callsite.level()) {
+        let wanted = target.is_wanted(self.callsite.level())
+            && target.probe().wants(self.callsite.name(), self.callsite.level());
+        let place = if wanted {
             let place = target.on_lane(Planes::HOST_TIME, |recorder| match self.first {
                 None => self.enter_first(recorder, outside),
                 Some(first) => self.enter_again(recorder, &first),

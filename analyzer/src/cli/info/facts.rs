@@ -1,10 +1,11 @@
 //! What has to be worked out before it can be shown.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use tmrun::scan::{ChunkCounts, LaneSteps, Recording};
+use tmrun::scan::{ChunkCounts, LaneSteps, Names, Recording};
 use tmrun_formats::wire::Kind;
-use tmrun_formats::{LaneId, Phase};
+use tmrun_formats::{LaneId, NameId, Phase};
 
 /// Numbers that both forms of the answer show.
 #[derive(Debug, Default)]
@@ -45,6 +46,11 @@ impl Facts {
             cost: Cost::of(recording, steps.counts.steps),
         }
     }
+}
+
+/// The pattern of a focus, or what stands for one whose name is not in the file.
+pub(super) fn pattern_of<'a>(names: &Names<'a>, pattern: NameId) -> Cow<'a, str> {
+    names.text(pattern).map_or_else(|| format!("unnamed:{}", pattern.0).into(), Cow::Borrowed)
 }
 
 /// The first of the lanes that have the most steps. A step without a phase has the run's.

@@ -3,13 +3,13 @@
 //! 64-bit ids are strings, moments are nanoseconds since the first calibration, keys keep their
 //! order, and `null` is what the file does not say.
 
-use tmrun::scan::{Clock, Gap, Lane, Recording};
+use tmrun::scan::{Clock, FocusChange, Gap, Lane, Names, Recording};
 use tmrun_formats::LaneId;
 use tmrun_formats::json::{self, Object, push_array};
 use tmrun_formats::wire::{LevelChange, RunV1, VERSION};
 
 use super::super::loss::Loss;
-use super::facts::Facts;
+use super::facts::{Facts, pattern_of};
 
 pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Vec<u8> {
     let mut out = Vec::new();
@@ -22,6 +22,8 @@ pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) ->
     records.end();
     let (changes, clock) = (recording.levels().changes(), recording.clock());
     push_array(object.value("levels"), changes, |out, change| push_level(out, &clock, change));
+    let (foci, names) = (recording.levels().foci(), recording.names());
+    push_array(object.value("foci"), foci, |out, focus| push_focus(out, &clock, names, focus));
     push_steps(object.value("steps"), facts);
     let lanes = recording.lanes().iter();
     push_array(object.value("lanes"), lanes, |out, (id, lane)| push_lane(out, id, lane, facts));
@@ -106,7 +108,16 @@ fn push_known_run(object: &mut Object<'_>, run: &RunV1<'_>) {
 }
 
 fn push_level(out: &mut Vec<u8>, clock: &Clock<'_>, change: &LevelChange) {
-    let mut level = Object::begin(out);
+    push_change(Object::begin(out), clock, change);
+}
+
+fn push_focus(out: &mut Vec<u8>, clock: &Clock<'_>, names: &Names<'_>, focus: &FocusChange) {
+    let mut object = Object::begin(out);
+    object.string("pattern", &pattern_of(names, focus.pattern));
+    push_change(object, clock, &focus.change);
+}
+
+fn push_change(mut level: Object<'_>, clock: &Clock<'_>, change: &LevelChange) {
     level.u64("level", change.new.0.into());
     optional(&mut level, "name", change.new.name());
     level.u64("old", change.old.0.into());

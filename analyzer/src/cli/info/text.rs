@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use tmrun::scan::{Gap, Recording};
+use tmrun::scan::{FocusChange, Gap, Recording};
 use tmrun_formats::{GapClass, LaneId, Level, Planes};
 
 use super::super::loss::Loss;
 use super::super::text::{Table, duration, moment, number, plain, plural};
-use super::facts::Facts;
+use super::facts::{Facts, pattern_of};
 
 /// The most rows of one table; `--json` has all.
 const ROWS: usize = 12;
@@ -141,6 +141,22 @@ impl Page<'_> {
             self.field("level", &line);
         }
         self.more(changes.len());
+        self.foci();
+    }
+
+    fn foci(&mut self) {
+        let (foci, clock) = (self.recording.levels().foci(), self.recording.clock());
+        for focus in foci.iter().take(ROWS) {
+            let FocusChange { pattern, change } = focus;
+            let to = match change.new {
+                Level::PULSE => format!("ends at {}", moment(clock.ns(change.asked))),
+                new => format!("{} from {}", level_name(new), moment(clock.ns(change.armed))),
+            };
+            let source = change.source.name().unwrap_or("someone");
+            let pattern = pattern_of(self.recording.names(), *pattern);
+            self.field("focus", &format!("{} {to} (asked by {source})", plain(&pattern)));
+        }
+        self.more(foci.len());
     }
 
     fn clock(&mut self) {
