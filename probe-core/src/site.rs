@@ -70,8 +70,8 @@ pub struct Site {
 }
 
 impl Site {
-    /// A site; the macros make it. Without a name it is given a node at each call.
     const_fn! {
+        /// A site; the macros make it. Without a name it is given a node at each call.
         pub fn new(
             name: &'static str,
             kind: Kind,

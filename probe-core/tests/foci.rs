@@ -21,7 +21,7 @@ fn changes(file: &File) -> Vec<(String, u8, u8, u64, u64)> {
     let changes = named.map(|record| {
         assert_eq!((record.lane, record.payload[18]), (RECORDER, LevelSource::APPLICATION.0));
         let [old, new] = record.payload[16..18].try_into().unwrap();
-        (file.name(record).to_owned(), old, new, record.u64_at(0), record.u64_at(8))
+        (file.name(&record), old, new, record.u64_at(0), record.u64_at(8))
     });
     changes.collect()
 }
@@ -53,7 +53,9 @@ fn a_focus_records_more_of_its_nodes_and_no_more_of_the_others() {
     assert!(probe.wants(outside, Level::PULSE) && !probe.wants(outside, Level::TIMING));
     let ran = lane.at(Level::METADATA, |recorder| {
         assert!(recorder.wants(inside) && !recorder.wants(outside));
-        [outside, NameId::NONE, inside].map(|node| every_fact(recorder, node));
+        for node in [outside, NameId::NONE, inside] {
+            every_fact(recorder, node);
+        }
         recorder.device_memory(&DeviceMemoryFact { used: Some(1), ..Default::default() });
     });
     assert!(ran.is_some());
@@ -71,7 +73,7 @@ fn a_focus_records_more_of_its_nodes_and_no_more_of_the_others() {
     drop(span!(lane, "layers.3.mlp"));
     let (_, file) = finish(drain);
     let stored = file.stored(0);
-    let of = |kind: Kind| stored.iter().filter(|record| record.kind == kind as u8);
+    let of = |kind: Kind| stored.iter().filter(move |record| record.kind == kind as u8);
     assert_eq!(stored.iter().filter(|record| record.name == inside.0).count(), FACTS + 1);
     assert!(stored.iter().all(|record| record.name != outside.0));
     let durations: Vec<_> = of(Kind::Edge).map(|edge| edge.u64_at(16)).collect();
@@ -174,8 +176,10 @@ fn children_attach_to_the_nearest_ancestor_that_is_recorded() {
     let (_, file) = finish(drain);
     let mut spans = file.of(SPAN);
     spans.sort_by_key(|span| span.span_id());
-    let ids: Vec<_> = spans.iter().map(|span| (file.name(span), span.u64_at(8))).collect();
-    assert_eq!(ids, [("update", 0), ("net.3", 1), ("net.3.attn.q", 2)]);
+    let names: Vec<_> = spans.iter().map(|span| file.name(span)).collect();
+    assert_eq!(names, ["update", "net.3", "net.3.attn.q"]);
+    let parents: Vec<_> = spans.iter().map(|span| span.u64_at(8)).collect();
+    assert_eq!(parents, [0, 1, 2]);
     let within: Vec<_> = file.of(SCALAR).iter().map(|scalar| scalar.span).collect();
     assert_eq!(within, [2, 2, 3, 3], "and so do facts");
 }
@@ -311,14 +315,19 @@ fn nodes_and_sites_that_come_while_foci_change_end_up_as_the_last_change_says() 
     }
 }
 
-/// What a generic function does: one call site for targets of any probe.
-fn shared_site<T: Target>(target: &T) {
-    scalar!(*target, "shared", 1.0);
-    drop(span!(*target, "net.shared"));
+/// A generic function has one call site for targets of any probe.
+macro_rules! shared_sites {
+    ($name:ident) => {
+        fn $name<T: Target>(target: &T) {
+            scalar!(*target, "shared", 1.0);
+            drop(span!(*target, "net.shared"));
+        }
+    };
 }
 
 #[test]
 fn a_site_records_for_each_probe_by_its_own_level_and_names() {
+    shared_sites!(shared_site);
     static FIRST: Small = Small::new();
     static SECOND: Small = Small::new();
     let lanes = [FIRST.view(), SECOND.view()].map(|probe| probe.claim("a").unwrap());
@@ -337,7 +346,7 @@ fn a_site_records_for_each_probe_by_its_own_level_and_names() {
     shared_site(&lanes[0]);
     let (_, of_second) = finish(second);
     let names = |file: &File| -> Vec<String> {
-        file.stored(0).iter().map(|record| file.name(record).to_owned()).collect()
+        file.stored(0).iter().map(|record| file.name(record)).collect()
     };
     assert_eq!(names(&of_first), ["shared"]);
     let both = ["shared", "net.shared"];
@@ -347,6 +356,7 @@ fn a_site_records_for_each_probe_by_its_own_level_and_names() {
 
 #[test]
 fn when_a_probe_is_dropped_its_sites_are_those_of_the_next() {
+    shared_sites!(shared_site);
     let file = || {
         let probe: Box<Small> = Box::default();
         let lane = probe.view().claim("a").unwrap();

@@ -52,7 +52,7 @@ fn nothing_is_recorded_and_nothing_is_named_before() {
     forward(1.0);
     let mut evaluated = false;
     Global.at(Level::PULSE, |_| evaluated = true);
-    assert!(!evaluated && !Global.wants(Level::PULSE));
+    assert!(!evaluated && !Global.is_wanted(Level::PULSE));
     assert_eq!(Global.name("library"), NameId::NONE, "a name is one of the installed probe");
     drop(Global.step(1));
     let (summary, file) = finish(drain);
@@ -135,7 +135,7 @@ fn no_site_above_the_probes_level_is_armed_or_known() {
         record_scalar(&Global, &ABOVE, || panic!("the program has compiled it out"));
         record_scalar(&Global, &AT, || 3.0);
     }
-    assert!(Global.wants(Level::METADATA) && !Global.wants(Level::NUMERICS));
+    assert!(Global.is_wanted(Level::METADATA) && !Global.is_wanted(Level::NUMERICS));
     assert_eq!(Global.at(Level::NUMERICS, |_| ()), None);
     let (_, file) = finish(drain);
     assert_eq!(values(&file), [3, 3, 3]);

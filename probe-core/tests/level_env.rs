@@ -34,7 +34,7 @@ fn with(level: Option<&str>, focus: Option<&str>) -> (String, String) {
         let line = text.lines().find_map(|line| line.split_once(what)).map(|(_, said)| said);
         line.expect("the child says it").to_owned()
     };
-    (said("level: "), said("foci: "))
+    (said("level: "), said("FOCI: "))
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn says_its_level() {
             assert!(changes.iter().all(|change| at(change) == at(&changes[0])), "one change");
             let foci = changes[1..].iter();
             let focus = |change: &Rec| (file.name(change).to_owned(), change.payload[17]);
-            println!("foci: {:?}", foci.map(focus).collect::<Vec<_>>());
+            println!("FOCI: {:?}", foci.map(focus).collect::<Vec<_>>());
         }
         Err(
             error @ (RecordError::Level { .. }
@@ -67,7 +67,7 @@ fn says_its_level() {
             | RecordError::Focus(_)),
         ) => {
             assert!(!path.exists(), "no file is made for it");
-            println!("level: {error}\nfoci: {error}");
+            println!("level: {error}\nFOCI: {error}");
         }
         Err(error) => panic!("{error}"),
     }
