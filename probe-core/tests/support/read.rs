@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use tmrun_formats::GapReason;
 use tmrun_formats::wire::{Chunks, Frame, Frames, HoleV1, LaneV1, NameV1, TotalsV1, Walked};
 
 pub const RECORDER: u16 = 0xffff;
@@ -283,6 +284,13 @@ impl File {
     pub fn dropped(&self, lane: u16, reason: u8) -> u64 {
         let gaps = self.gaps().into_iter();
         gaps.filter(|gap| gap.lane == lane && gap.reason == reason).map(|gap| gap.records).sum()
+    }
+
+    /// Records of a lane that the file says were written over before they were taken.
+    pub fn lapped(&self, lane: u16) -> u64 {
+        let holes = self.holes.iter().filter(|hole| hole.lane.0 == lane);
+        let lapped = holes.inspect(|hole| assert_eq!(hole.reason, GapReason::LAPPED));
+        lapped.map(|hole| hole.records).sum()
     }
 
     /// What a lane's application stored.
