@@ -170,17 +170,13 @@ impl LaneBlock {
     #[cold]
     #[inline(never)]
     fn make_room(&self, n: u64, edges: (Ticks, Ticks), planes: Planes) -> Option<u64> {
-        // The tail first: who sees the room that a new recording made sees that the last one told
-        // of the drops before it.
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         let pending = self.has_pending();
-        if !self.fits(n + u64::from(pending)) {
+        // While the drain tells of what is pending, this group is what is pending next.
+        if !self.fits(n + u64::from(pending)) || pending && !self.store_pending() {
             self.count_drops(n, 1, edges, planes);
             self.limit.set(self.head.get());
             return None;
-        }
-        if pending {
-            self.store_pending();
         }
         self.settle();
         Some(self.head.get())

@@ -259,10 +259,10 @@ pub(crate) fn begin<C: Clock>(id: LaneId, block: &LaneBlock, slots: &[Slot]) -> 
         // SAFETY: the ring rests; the records are published, and given back by `begin_recording`,
         // behind their last use.
         let waiting = unsafe { ring::published(slots, block.taken(), head) };
-        block.begin_recording(head, overruns(id, waiting).count() as u64)
+        block.begin_recording(id, head, overruns(id, waiting))
     } else {
         // A lane that drops nothing has no Gap records of drops.
-        block.begin_recording(head, 0)
+        block.begin_recording(id, head, core::iter::empty())
     }
 }
 

@@ -1,16 +1,16 @@
 //! A lane's books: what was dropped, what Gap records tell of it, and what the drain takes.
 //!
-//! The producer counts every drop in [`Shown`] and never counts down. What it has told of it in Gap
-//! records is in [`Told`]; what a recording told of it at its end is in [`Drained`] as the base. The
-//! rest is pending. So a drop is told of once, by whoever comes first: the producer's next Gap
-//! record, or the closing gap of the recording.
+//! The producer counts every drop in [`Shown`] and never counts down. What is told of it is in
+//! [`Told`], the rest is pending. A drop is told of once, by whoever comes first: the producer's next
+//! Gap record, or the drain, by the closing gap of a recording or by counting it as one that came
+//! between two. It belongs to the recording whose file tells of it.
 
 use tmrun_formats::wire::{Gap, Payload, RecordHeader};
 use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
 use super::{LaneBlock, add};
 use crate::ring::Ring;
-use crate::sync::{Ordering, Word, const_fn, fence, words};
+use crate::sync::{AtomicBool, Ordering, Word, const_fn, fence, words};
 
 /// Counters that the producer shows to the drain, for as long as the probe lives.
 pub(crate) struct Shown {
@@ -26,13 +26,14 @@ pub(crate) struct Shown {
     pub(super) out_of_order: Word,
 }
 
-/// Drops that the producer's Gap records tell of. Only the producer reads it.
+/// Drops that are told of. Written by the producer and the drain, by whoever holds `telling`.
 pub(super) struct Told {
+    telling: AtomicBool,
     records: Word,
     groups: Word,
 }
 
-/// What the drain knows of the lane. Only the drain writes it; the producer reads the base.
+/// What the drain knows of the lane. Only the drain writes it.
 pub(crate) struct Drained {
     tail: Word,
     /// Position of the first record of this recording.
@@ -44,7 +45,7 @@ pub(crate) struct Drained {
     gap_records: Word,
     gap_groups: Word,
     gaps: Word,
-    /// The counters when the recording began; after its end, what they were at its end.
+    /// Drops that were told of before the recording's first position; after its end, by its end.
     base_records: Word,
     base_groups: Word,
     base_truncated: Word,
@@ -92,7 +93,7 @@ impl Shown {
 impl Told {
     const_fn! {
         pub(super) fn new() -> Self {
-            words!(Self { records, groups })
+            Self { telling: AtomicBool::new(false), records: Word::new(0), groups: Word::new(0) }
         }
     }
 }
@@ -123,20 +124,9 @@ impl Drained {
 
 /// The producer's side.
 impl LaneBlock {
-    /// Records and groups whose loss nothing tells of yet.
-    fn pending(&self) -> (u64, u64) {
-        let (shown, told, drain) = (&self.shown, &self.told, &self.drain);
-        let rest = |dropped: &Word, told: &Word, base: &Word| {
-            dropped.get().saturating_sub(told.get().max(base.get()))
-        };
-        (
-            rest(&shown.dropped_records, &told.records, &drain.base_records),
-            rest(&shown.dropped_groups, &told.groups, &drain.base_groups),
-        )
-    }
-
+    /// Whether there are records whose loss nothing tells of yet.
     pub(super) fn has_pending(&self) -> bool {
-        self.pending().1 != 0
+        self.shown.dropped_records.get() > self.told.records.get()
     }
 
     /// So much is lost. (Spans come by their ends, so the first to be lost need not begin first.)
@@ -156,6 +146,8 @@ impl LaneBlock {
         shown.first.set(shown.first.get().min(first.0));
         shown.last.set(shown.last.get().max(last.0));
         shown.planes.set(shown.planes.get() | u64::from(planes.0));
+        // Whoever sees the count sees when and what it was.
+        fence(Ordering::Release);
         add(&shown.dropped_records, records);
         add(&shown.dropped_groups, groups);
         let mirror = self.mirror();
@@ -166,36 +158,55 @@ impl LaneBlock {
         mirror.dropped_records.set(shown.dropped_records.get());
     }
 
-    /// The gap that is pending.
-    fn pending_gap(&self) -> Gap {
-        let (records, groups) = self.pending();
-        self.overrun(self.id(), records, groups)
+    /// Stores the pending gap at the head and publishes it, so that by the time that the drain may
+    /// tell of drops it can see what is told of. `false` when the drain is telling right now.
+    pub(super) fn store_pending(&self) -> bool {
+        self.tell(self.id(), |gap| {
+            let header = RecordHeader { ticks: gap.first, ..RecordHeader::of::<Gap>(Level::PULSE) };
+            let mut store = self.store_at(self.head.get());
+            store.put(header, &gap);
+            add(&self.shown.gaps, 1);
+            store.publish();
+        })
     }
+}
 
-    fn overrun(&self, lane: LaneId, records: u64, groups: u64) -> Gap {
-        let shown = &self.shown;
-        Gap {
-            first: Ticks(shown.first.get()),
-            last: Ticks(shown.last.get()),
-            records,
-            groups,
-            planes: Planes(shown.planes.get() as u32),
-            lane,
-            reason: GapReason::OVERRUN,
-        }
-    }
-
-    /// Stores the pending gap at the head; it is published with the group behind it.
-    pub(super) fn store_pending(&self) {
-        let gap = self.pending_gap();
-        let header = RecordHeader { ticks: gap.first, ..RecordHeader::of::<Gap>(Level::PULSE) };
-        let mut store = self.store_at(self.head.get());
-        store.put(header, &gap);
-        self.head.set(store.at);
+/// Either side.
+impl LaneBlock {
+    /// Tells of what is pending, if there is something. `false` when the other side is telling right
+    /// now: nobody waits.
+    fn tell(&self, lane: LaneId, tell: impl FnOnce(Gap)) -> bool {
         let (shown, told) = (&self.shown, &self.told);
-        told.records.set(shown.dropped_records.get());
-        told.groups.set(shown.dropped_groups.get());
-        add(&shown.gaps, 1);
+        if told.telling.swap(true, Ordering::Acquire) {
+            return false;
+        }
+        // The groups first: the producer, which may be counting, counts them last.
+        let (groups, records) = (shown.dropped_groups.get(), shown.dropped_records.get());
+        fence(Ordering::Acquire);
+        let pending = records.saturating_sub(told.records.get());
+        if pending != 0 {
+            let gap = Gap {
+                first: Ticks(shown.first.get()),
+                last: Ticks(shown.last.get()),
+                records: pending,
+                groups: groups.saturating_sub(told.groups.get()),
+                planes: Planes(shown.planes.get() as u32),
+                lane,
+                reason: GapReason::OVERRUN,
+            };
+            told.records.set(records);
+            told.groups.set(groups);
+            tell(gap);
+        }
+        told.telling.store(false, Ordering::Release);
+        true
+    }
+
+    /// Takes what is pending, to tell of it. Nothing, when the producer is telling of it right now.
+    fn take_pending(&self, lane: LaneId) -> Option<Gap> {
+        let mut pending = None;
+        self.tell(lane, |gap| pending = Some(gap));
+        pending
     }
 }
 
@@ -221,7 +232,6 @@ impl LaneBlock {
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         if self.has_pending() && self.fits(1) {
             self.store_pending();
-            self.mirror().published.publish(self.head.get());
         }
         self.settle();
     }
@@ -276,33 +286,35 @@ impl LaneBlock {
 
     /// A Gap record that the drain takes tells of drops of this lane.
     pub(crate) fn took_gap(&self, gap: &Gap) {
-        add(&self.drain.gap_records, gap.records);
-        add(&self.drain.gap_groups, gap.groups);
+        self.told_of(gap);
         add(&self.drain.gaps, 1);
     }
 
-    /// Records and groups that were dropped since the base.
-    fn dropped(&self) -> (u64, u64) {
-        let since = |shown: &Word, base: &Word| shown.get().saturating_sub(base.get());
-        (
-            since(&self.shown.dropped_records, &self.drain.base_records),
-            since(&self.shown.dropped_groups, &self.drain.base_groups),
-        )
+    fn told_of(&self, gap: &Gap) {
+        add(&self.drain.gap_records, gap.records);
+        add(&self.drain.gap_groups, gap.groups);
     }
 
-    /// A recording begins behind the records up to `head`, which hold so many Gap records: its
-    /// counts are from here on. Returns how many records came since the last one ended.
-    pub(crate) fn begin_recording(&self, head: u64, gaps: u64) -> u64 {
+    /// A recording of this lane begins behind the records up to `head`, among which are these Gap
+    /// records: its counts are from here on. Returns how many records came since the last one ended.
+    pub(crate) fn begin_recording(
+        &self,
+        lane: LaneId,
+        head: u64,
+        gaps: impl Iterator<Item = Gap>,
+    ) -> u64 {
         let (drain, shown) = (&self.drain, &self.shown);
-        let stored = head.wrapping_sub(self.taken()).saturating_sub(gaps);
-        let (dropped, groups) = self.dropped();
-        let came = stored.saturating_add(dropped.saturating_sub(drain.gap_records.get()));
+        let waiting = head.wrapping_sub(self.taken());
+        // The last recording may have gone without an end.
+        self.rebase();
+        let before = (drain.gaps.get(), drain.base_records.get());
+        gaps.for_each(|gap| self.took_gap(&gap));
+        self.take_pending(lane).iter().for_each(|gap| self.told_of(gap));
+        self.rebase();
+        let gaps = drain.gaps.get().wrapping_sub(before.0);
+        let dropped = drain.base_records.get().wrapping_sub(before.1);
+        let came = waiting.saturating_sub(gaps).saturating_add(dropped);
         drain.first.set(head);
-        add(&drain.gaps, gaps);
-        drain.gap_records.set(0);
-        drain.gap_groups.set(0);
-        add(&drain.base_records, dropped);
-        add(&drain.base_groups, groups);
         drain.base_truncated.set(shown.truncated.get());
         drain.base_out_of_order.set(shown.out_of_order.get());
         drain.lost_records.set(0);
@@ -317,7 +329,6 @@ impl LaneBlock {
             mirror.base_records.set(drain.base_records.get());
             mirror.base_groups.set(drain.base_groups.get());
         }
-        // Last, so that whoever sees the room that it makes sees the base too.
         self.take_until(head);
         came
     }
@@ -325,18 +336,21 @@ impl LaneBlock {
     /// The recording ends: how many records were dropped in it, and the gap that tells of those that
     /// no Gap record does. What comes from now on came after its end.
     pub(crate) fn end_recording(&self, lane: LaneId) -> (u64, Option<Gap>) {
+        let (drain, closing) = (&self.drain, self.take_pending(lane));
+        closing.iter().for_each(|gap| self.told_of(gap));
+        drain.lost_records.set(drain.gap_records.get());
+        drain.lost_groups.set(drain.gap_groups.get());
+        self.rebase();
+        (drain.lost_records.get(), closing)
+    }
+
+    /// What is told of lies before what is counted from here on.
+    fn rebase(&self) {
         let drain = &self.drain;
-        let (records, groups) = self.dropped();
-        let untold = records.saturating_sub(drain.gap_records.get());
-        let untold_groups = groups.saturating_sub(drain.gap_groups.get());
-        let gap = self.overrun(lane, untold, untold_groups);
-        drain.lost_records.set(records);
-        drain.lost_groups.set(groups);
-        add(&drain.base_records, records);
-        add(&drain.base_groups, groups);
+        add(&drain.base_records, drain.gap_records.get());
+        add(&drain.base_groups, drain.gap_groups.get());
         drain.gap_records.set(0);
         drain.gap_groups.set(0);
-        (records, (untold > 0).then_some(gap))
     }
 
     /// Records that are in no file, while nothing is recording: those that wait in the ring, Gap
@@ -344,7 +358,8 @@ impl LaneBlock {
     pub(crate) fn unrecorded(&self) -> u64 {
         let waiting = self.observe_head().wrapping_sub(self.taken());
         let gaps = self.shown.gaps.get().saturating_sub(self.drain.gaps.get());
-        let dropped = self.dropped().0.saturating_sub(self.drain.gap_records.get());
+        let told = self.drain.base_records.get().wrapping_add(self.drain.gap_records.get());
+        let dropped = self.shown.dropped_records.get().saturating_sub(told);
         waiting.saturating_sub(gaps).saturating_add(dropped)
     }
 

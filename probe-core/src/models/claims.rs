@@ -2,7 +2,7 @@
 
 use loom::sync::Arc;
 
-use super::{Memory, Still};
+use super::{Memory, Still, check};
 
 /// Claims the lane if it is free, records once, and gives it back.
 fn claim_once<const SLOTS: usize>(memory: &Arc<Memory<SLOTS>>, owner: u32) -> bool {
@@ -25,7 +25,7 @@ fn new_claims<const SLOTS: usize>(memory: &Memory<SLOTS>) -> Vec<u64> {
 
 #[test]
 fn a_lane_has_one_owner_at_a_time_who_goes_on_where_the_last_one_was() {
-    loom::model(|| {
+    check(3, || {
         let memory = Memory::<4>::new();
         let claimers = [1, 2].map(|owner| {
             let memory = memory.clone();
@@ -42,7 +42,7 @@ fn a_lane_has_one_owner_at_a_time_who_goes_on_where_the_last_one_was() {
 /// reading it.
 #[test]
 fn a_claim_is_seen_whole_or_not_at_all_and_once() {
-    loom::model(|| {
+    check(3, || {
         let memory = Memory::<4>::new();
         let claimer = loom::thread::spawn({
             let memory = memory.clone();

@@ -4,6 +4,7 @@ use loom::sync::Arc;
 use tmrun_formats::wire::Kind;
 use tmrun_formats::{Level, NameId};
 
+use super::check;
 use crate::levels::{Threshold, ThresholdCell};
 use crate::names::{ArenaBlock, Entry, Names, Node};
 use crate::shared::Shared;
@@ -73,7 +74,7 @@ fn new_site() -> &'static Site {
 
 #[test]
 fn a_new_site_ends_up_as_the_last_change_says() {
-    loom::model(|| {
+    check(3, || {
         let (asking, site) = (Asking::new(), new_site());
         asking.set_level(Level::PULSE);
         let changer = loom::thread::spawn({
@@ -88,7 +89,7 @@ fn a_new_site_ends_up_as_the_last_change_says() {
 
 #[test]
 fn threads_that_reach_a_site_together_link_it_once_and_miss_nothing() {
-    loom::model(|| {
+    check(3, || {
         let (asking, site) = (Asking::new(), new_site());
         asking.set_level(Level::TIMING);
         let other = loom::thread::spawn({
@@ -105,7 +106,7 @@ fn threads_that_reach_a_site_together_link_it_once_and_miss_nothing() {
 #[test]
 fn a_new_site_ends_up_as_the_last_focus_says() {
     for last in [Threshold::of(Level::TIMING), Threshold::OFF] {
-        loom::model(move || {
+        check(3, move || {
             let (asking, site) = (Asking::new(), new_site());
             asking.set_level(Level::PULSE);
             if last == Threshold::OFF {
@@ -125,7 +126,7 @@ fn a_new_site_ends_up_as_the_last_focus_says() {
 #[test]
 fn a_new_node_ends_up_as_the_last_focus_says() {
     for last in [Threshold::of(Level::TIMING), Threshold::OFF] {
-        loom::model(move || {
+        check(3, move || {
             let asking = Asking::new();
             asking.set_level(Level::PULSE);
             if last == Threshold::OFF {

@@ -5,6 +5,7 @@
 //! thing there are.
 
 mod claims;
+mod gap;
 mod level;
 mod overwrite;
 mod push_drain;
@@ -17,6 +18,13 @@ use crate::clock::Clock;
 use crate::drain::overruns;
 use crate::lane::{LaneBlock, LaneMirror};
 use crate::ring::{self, Ring, Slot};
+
+/// Checks a model with up to so many preemptions.
+fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(model);
+}
 
 /// A clock that stands still.
 enum Still {}

@@ -3,7 +3,7 @@
 
 use tmrun_formats::wire::Record;
 
-use super::{Memory, Still, value};
+use super::{Memory, Still, check, value};
 use crate::clock::Overwrite;
 use crate::drain::take::copy_whole;
 
@@ -23,7 +23,7 @@ fn take<const SLOTS: usize>(memory: &Memory<SLOTS>) -> (Vec<u32>, u64) {
 
 #[test]
 fn a_record_that_is_stored_over_while_it_is_copied_is_lost_and_never_torn() {
-    loom::model(|| {
+    check(3, || {
         let memory = Memory::<2>::claimed();
         let producer = loom::thread::spawn({
             let memory = memory.clone();

@@ -1,13 +1,13 @@
 //! A producer and the drain on a ring that drops the newest: what is taken is whole and in order, and
 //! what is not was counted.
 
-use super::{Memory, Still, value};
+use super::{Memory, Still, check, value};
 
 /// The checker holds every plain read of a slot against every store to it: the drain may look at
 /// published slots as memory, and the producer may store to those that were given back.
 #[test]
 fn what_is_stored_is_taken_whole_and_the_rest_is_counted() {
-    loom::model(|| {
+    check(3, || {
         let memory = Memory::<2>::claimed();
         let producer = loom::thread::spawn({
             let memory = memory.clone();
@@ -27,7 +27,7 @@ fn what_is_stored_is_taken_whole_and_the_rest_is_counted() {
 /// A group is published with one store: it is taken whole or not at all.
 #[test]
 fn a_group_is_taken_whole() {
-    loom::model(|| {
+    check(3, || {
         let memory = Memory::<4>::claimed();
         let producer = loom::thread::spawn({
             let memory = memory.clone();
