@@ -21,7 +21,7 @@ pub struct Levels {
 }
 
 /// A change of a focus, whose level is 0 before it is set and after it ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FocusChange {
     /// The pattern's entry in the name table.
     pub pattern: NameId,
