@@ -33,21 +33,20 @@ pub(super) fn chunks(
     for info in recording.chunks() {
         progress(info.header.payload_len.into());
         let Some(chunk) = info.chunk(recording.bytes()) else { continue };
-        match (info.state, info.header.kind) {
-            // It lists the chunks of the other file.
-            (_, ChunkKind::INDEX) => {}
-            (ChunkState::Intact, ChunkKind::META) => frames(&chunk, file)?,
-            (ChunkState::Intact, _) => {
-                file.frames(holes.before_chunk(&chunk.header))?;
-                file.copy(&chunk.header, chunk.payload)?;
-                let records = chunk.records().len() as u64;
-                kept = kept.saturating_add(records);
-            }
-            (ChunkState::Unknown, _) if chunk.check().is_ok() => {
-                file.frames(holes.before_chunk(&chunk.header))?;
-                file.copy(&chunk.header, chunk.payload)?;
-            }
-            _ => {}
+        let is_wanted = matches!(info.state, ChunkState::Intact | ChunkState::Unknown);
+        // An index lists the chunks of the other file. What is held against its CRC here too is what
+        // is written, whoever changes the file meanwhile.
+        if !is_wanted || info.header.kind == ChunkKind::INDEX || chunk.check().is_err() {
+            continue;
+        }
+        if info.state == ChunkState::Intact && info.header.kind == ChunkKind::META {
+            frames(&chunk, file)?;
+            continue;
+        }
+        file.frames(holes.before_chunk(&chunk.header))?;
+        file.copy(&chunk.header, chunk.payload)?;
+        if info.has_records() {
+            kept = kept.saturating_add(chunk.records().len() as u64);
         }
     }
     Ok(kept)
