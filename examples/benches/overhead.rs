@@ -66,7 +66,9 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    println!("| level | records a step | their cost | of the step | timed | with 95 % confidence |");
+    println!(
+        "| level | records a step | their cost | of the step | timed | with 95 % confidence |"
+    );
     println!("| --- | --- | --- | --- | --- | --- |");
     let step = median(off.clone());
     println!("| nothing recorded | 0 | 0 | 0 | {:.2} ms | |", step / 1e6);
