@@ -17,18 +17,11 @@ impl<'r> Text<'r> {
     /// A number that stands for a tensor or a storage: all 16 digits, so that equal length is equal
     /// meaning.
     pub(super) fn hex(id: u64) -> Self {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let mut bytes = [b'0'; MADE];
-        let digits = bytes.get_mut(1..18).unwrap_or_default();
-        let mut rest = id;
-        for place in digits.iter_mut().rev().take(16) {
-            *place = DIGITS.get((rest & 15) as usize).copied().unwrap_or(b'0');
-            rest >>= 4;
-        }
-        if let Some(x) = digits.first_mut() {
-            *x = b'x';
-        }
-        Self::Made { bytes, len: 18 }
+        let mut made = Made::new();
+        made.push(b"0x");
+        made.push(&hex_digits((id >> 32) as u32));
+        made.push(&hex_digits(id as u32));
+        made.finish()
     }
 
     /// The placeholder of a name: of id 0, or one that no intact frame defines.
@@ -63,6 +56,21 @@ impl AsRef<str> for Text<'_> {
     }
 }
 
+/// The eight hexadecimal digits of a number, all at once in the bytes of a word.
+#[inline]
+const fn hex_digits(number: u32) -> [u8; 8] {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let halves = number as u64;
+    let halves = (halves | (halves << 16)) & 0x0000_FFFF_0000_FFFF;
+    let bytes = (halves | (halves << 8)) & 0x00FF_00FF_00FF_00FF;
+    let nibbles = (bytes | (bytes << 4)) & (ONES * 0x0F);
+    // Adding 6 carries out of the low half of a byte where the digit is a letter.
+    let letters = (nibbles.wrapping_add(ONES * 6) >> 4) & ONES;
+    let letter = (b'a' - b'0' - 10) as u64;
+    let digits = nibbles.wrapping_add(ONES * b'0' as u64).wrapping_add(letters.wrapping_mul(letter));
+    digits.to_be_bytes()
+}
+
 struct Made {
     bytes: [u8; MADE],
     len: usize,
@@ -74,11 +82,14 @@ impl Made {
     }
 
     /// Appends what fits.
+    #[inline]
     fn push(&mut self, more: &[u8]) {
-        for (place, byte) in self.bytes.iter_mut().skip(self.len).zip(more) {
-            *place = *byte;
+        let end = self.len.saturating_add(more.len()).min(MADE);
+        let place = self.bytes.get_mut(self.len..end).unwrap_or_default();
+        if let Some(more) = more.get(..place.len()) {
+            place.copy_from_slice(more);
         }
-        self.len = self.len.saturating_add(more.len()).min(MADE);
+        self.len = end;
     }
 
     fn push_decimal(&mut self, number: u64) {
@@ -109,6 +120,9 @@ mod tests {
     fn numbers_have_sixteen_digits() {
         assert_eq!(Text::hex(0xab).as_ref(), "0x00000000000000ab");
         assert_eq!(Text::hex(u64::MAX).as_ref(), "0xffffffffffffffff");
+        for id in (0..64).map(|bits| 0x0123_4567_89AB_CDEF_u64.rotate_left(bits)) {
+            assert_eq!(Text::hex(id).as_ref(), format!("{id:#018x}"));
+        }
     }
 
     #[test]

@@ -158,8 +158,7 @@ impl Record for GradientRef<'_> {
         let Some(norm) = self.norm.filter(|_| self.state != GradientState::NonFinite) else {
             return Some(());
         };
-        room.raw(key!("norm"))?;
-        room.plain(FloatText::new().of(norm))
+        float(room, key!("norm"), norm, FloatText::new().of(norm.abs()))
     }
 }
 
@@ -185,24 +184,20 @@ impl Record for ValueRef<'_> {
         text(room, key!("static_id", string), self.static_id)?;
         text(room, key!("source", string), self.source)?;
         number(room, key!("step"), self.step)?;
-        // The text of a float costs as much as all other fields, and `abs_max` is nearly always one
-        // of the others without its sign.
+        // The text of a float costs as much as all other fields, and mostly two of the three are as
+        // great as each other.
         let [mut min, mut max, mut abs_max] = [(); 3].map(|()| FloatText::new());
-        let min = min.of(self.min);
-        let max = if self.max == self.min { min } else { max.of(self.max) };
-        let abs_max = if self.abs_max == self.max.abs() {
-            max.strip_prefix(b"-").unwrap_or(max)
-        } else if self.abs_max == self.min.abs() {
-            min.strip_prefix(b"-").unwrap_or(min)
-        } else {
-            abs_max.of(self.abs_max)
+        let min = min.of(self.min.abs());
+        let same = self.max.abs() == self.min.abs();
+        let max = if same { min } else { max.of(self.max.abs()) };
+        let abs_max = match self.abs_max.abs() {
+            size if size == self.max.abs() => max,
+            size if size == self.min.abs() => min,
+            size => abs_max.of(size),
         };
-        room.raw(key!("min"))?;
-        room.plain(min)?;
-        room.raw(key!("max"))?;
-        room.plain(max)?;
-        room.raw(key!("abs_max"))?;
-        room.plain(abs_max)?;
+        float(room, key!("min"), self.min, min)?;
+        float(room, key!("max"), self.max, max)?;
+        float(room, key!("abs_max"), self.abs_max, abs_max)?;
         if (self.nonfinite_count, self.saturated_count) == (0, 0) {
             return room.raw(b",\"nonfinite_count\":0,\"saturated_count\":0");
         }
@@ -239,6 +234,22 @@ fn number<const N: usize>(room: &mut Room<'_>, key: &[u8; N], value: Option<u64>
     let Some(value) = value else { return Some(()) };
     room.raw(key)?;
     room.u64(value)
+}
+
+/// A float whose text without its sign is `size`. Of zero the sign is left out: on nothing it only
+/// confuses who compares text.
+#[inline(always)]
+fn float<const N: usize>(
+    room: &mut Room<'_>,
+    key: &[u8; N],
+    value: f64,
+    size: &[u8],
+) -> Option<()> {
+    room.raw(key)?;
+    if value < 0.0 {
+        room.raw(b"-")?;
+    }
+    room.plain(size)
 }
 
 #[inline(always)]
