@@ -104,7 +104,7 @@ impl<'r> Encoder<'r> {
                 match &fact {
                     Fact::Tensor(fact) => fact.write(source, place, dims, &mut put),
                     Fact::Operation(fact) => fact.write(source, place, texts, &mut put),
-                    Fact::Gradient(fact) => fact.write(&event, step, &mut put),
+                    Fact::Gradient(fact) => fact.write(&event, place, &mut put),
                     Fact::Value(fact) => fact.write(place, &mut put),
                     Fact::Edge(fact) => fact.write(place, &mut put),
                 }

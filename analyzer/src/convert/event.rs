@@ -2,21 +2,26 @@
 
 use tmrun_formats::LaneId;
 
+use super::text::Ascii;
+
 const LANE: usize = 5;
 const LEN: usize = LANE + 1 + 20;
+
+/// The id of the first record of lane 0, and zeros up to a whole number of words.
+const FIRST: Ascii<32> = Ascii(*b"00000-00000000000000000000\0\0\0\0\0\0");
 
 /// The id of an observation: `{lane:05}-{position:020}` of its record. It is as long for every
 /// record, so that the order of texts within a lane is the order of events; readers sort by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EventId {
-    text: [u8; LEN],
+    text: Ascii<32>,
 }
 
 impl EventId {
     /// The id of the record at this position of the lane.
     pub(super) fn at(lane: LaneId, position: u64) -> Self {
-        let mut id = Self { text: *b"00000-00000000000000000000" };
-        let (lane_digits, rest) = id.text.split_at_mut(LANE);
+        let mut id = Self { text: FIRST };
+        let (lane_digits, rest) = id.digits().split_at_mut(LANE);
         add(lane_digits, lane.0.into());
         add(rest.get_mut(1..).unwrap_or_default(), position);
         id
@@ -26,11 +31,15 @@ impl EventId {
     /// than writing all twenty anew.
     #[inline]
     pub(super) fn advance(&mut self, records: usize) {
-        add(self.text.get_mut(LANE.saturating_add(1)..).unwrap_or_default(), records as u64);
+        add(self.digits().get_mut(LANE.saturating_add(1)..).unwrap_or_default(), records as u64);
+    }
+
+    fn digits(&mut self) -> &mut [u8] {
+        self.text.0.get_mut(..LEN).unwrap_or_default()
     }
 
     pub(super) fn text(&self) -> &str {
-        core::str::from_utf8(&self.text).unwrap_or_default()
+        self.text.text(LEN)
     }
 }
 

@@ -50,7 +50,12 @@ impl<'r> GradientFact<'r> {
         })
     }
 
-    pub(super) fn write(&self, event: &EventId, step: Option<u64>, put: &mut Put<'_>) {
+    pub(super) fn write(
+        &self,
+        event: &EventId,
+        (event_id, step): (&str, Option<u64>),
+        put: &mut Put<'_>,
+    ) {
         // Readers join facts of one key. Two unnamed parameters are not the same parameter, and the
         // sound one must not hide the other.
         let key = match self.key {
@@ -58,7 +63,7 @@ impl<'r> GradientFact<'r> {
             key => key.text(),
         };
         put.record(&GradientRef {
-            event_id: event.text(),
+            event_id,
             root: self.root.text().as_ref(),
             key: key.as_ref(),
             state: self.state,

@@ -78,35 +78,37 @@ impl Checked {
     }
 
     fn look(&mut self, chunk: &Chunk<'_>, counts: Option<&mut Counts>) -> Result<(), DecodeError> {
-        chunk.check()?;
-        if chunk.header.kind != ChunkKind::RECORDS {
-            return Ok(());
-        }
         let mut place = Place::first_of(chunk);
         let (mut least, mut greatest) = (Ticks(u64::MAX), Ticks(0));
         let mut by_code = [0_u32; 256];
         let mut all_known = rules::KNOWN;
-        for record in chunk.records() {
-            let header = record.header();
-            let rules = rules::of(header.kind);
-            if !place.holds(&header, rules) {
-                return Err(place.why_not(&header));
+        chunk.check_records(|records| {
+            for record in records {
+                let header = record.header();
+                let rules = rules::of(header.kind);
+                if !place.holds(&header, rules) {
+                    return Err(place.why_not(&header));
+                }
+                if let Some(count) = by_code.get_mut(usize::from(header.kind)) {
+                    // A payload of 4 GiB has 2^26 records.
+                    *count = count.wrapping_add(1);
+                }
+                all_known &= rules;
+                let (first, last) = record.edges();
+                least = least.min(first);
+                greatest = greatest.max(last);
+                if rules & rules::NOTED != 0 {
+                    self.note(record, chunk);
+                }
+                if header.level > Level::MAX {
+                    self.odd_level(&place, header.level);
+                }
+                place.advance(&header);
             }
-            if let Some(count) = by_code.get_mut(usize::from(header.kind)) {
-                // A payload of 4 GiB has 2^26 records.
-                *count = count.wrapping_add(1);
-            }
-            all_known &= rules;
-            let (first, last) = record.edges();
-            least = least.min(first);
-            greatest = greatest.max(last);
-            if rules & rules::NOTED != 0 {
-                self.note(record, chunk);
-            }
-            if header.level > Level::MAX {
-                self.odd_level(&place, header.level);
-            }
-            place.advance(&header);
+            Ok(())
+        })?;
+        if chunk.header.kind != ChunkKind::RECORDS {
+            return Ok(());
         }
         check_range(chunk, (least, greatest), all_known == 0)?;
         self.spans = by_code.get(Kind::Span as usize).copied().unwrap_or_default().into();

@@ -54,8 +54,8 @@ impl<'a> RecordChunk<'a> {
 }
 
 impl<'a> Recording<'a> {
-    /// Every chunk that has a valid header, in file order. Chunks are not kept: each is read and
-    /// followed again.
+    /// Every chunk that has a valid header, in file order. Chunks are not kept: each is walked
+    /// again.
     pub fn chunks(&self) -> impl Iterator<Item = ChunkInfo> + Clone + '_ {
         self.blocks.iter().flat_map(|block| block.walk(self.bytes))
     }

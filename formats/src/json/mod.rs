@@ -24,7 +24,7 @@
 mod room;
 
 pub use room::Room;
-pub(crate) use room::{FloatText, append};
+pub(crate) use room::{FloatText, Write, append};
 
 use thiserror::Error;
 
@@ -70,7 +70,7 @@ const NUMBER: usize = 48;
 /// Appends `text` as a JSON string with its quotes.
 #[inline]
 pub fn push_str(out: &mut Vec<u8>, text: &str) {
-    append(out, text.len().saturating_add(2), |room| {
+    append(out, text.len().saturating_add(2), &|room: &mut Room<'_>| {
         room.raw(b"\"")?;
         room.string(text)
     });
@@ -79,13 +79,13 @@ pub fn push_str(out: &mut Vec<u8>, text: &str) {
 /// Appends an unsigned integer.
 #[inline]
 pub fn push_u64(out: &mut Vec<u8>, value: u64) {
-    append(out, NUMBER, |room| room.u64(value));
+    append(out, NUMBER, &|room: &mut Room<'_>| room.u64(value));
 }
 
 /// Appends a signed integer.
 #[inline]
 pub fn push_i64(out: &mut Vec<u8>, value: i64) {
-    append(out, NUMBER, |room| {
+    append(out, NUMBER, &|room: &mut Room<'_>| {
         if value < 0 {
             room.raw(b"-")?;
         }
@@ -96,7 +96,7 @@ pub fn push_i64(out: &mut Vec<u8>, value: i64) {
 /// Appends `true` or `false`.
 #[inline]
 pub fn push_bool(out: &mut Vec<u8>, value: bool) {
-    append(out, NUMBER, |room| room.bool(value));
+    append(out, NUMBER, &|room: &mut Room<'_>| room.bool(value));
 }
 
 /// Appends a finite float. `-0.0` becomes `0.0`: a sign on nothing only confuses who compares text.
@@ -108,7 +108,7 @@ pub fn push_f64(out: &mut Vec<u8>, value: f64) -> Result<(), NonFinite> {
     if !value.is_finite() {
         return Err(NonFinite { value });
     }
-    append(out, NUMBER, |room| room.plain(FloatText::new().of(value)));
+    append(out, NUMBER, &|room: &mut Room<'_>| room.plain(FloatText::new().of(value)));
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use super::{
     Dim, EdgeTimingRef, GradientRef, GradientState, OperationRef, Refusal, RunMetadata, RuntimeGap,
     Section, TensorRef, ValueRef, validate,
 };
-use crate::json::{self, FloatText, Object, Room, append, key};
+use crate::json::{self, FloatText, Object, Room, Write, append, key};
 
 /// A record that can stand in a trace.
 pub trait Record {
@@ -44,14 +44,7 @@ pub trait Record {
 /// A record that no reader would take; nothing is appended then.
 #[inline]
 pub fn line<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
-    let opening = |room: &mut Room<'_>| match R::SECTION {
-        Section::Tensors => room.raw(b"{\"kind\":\"tensor\",\"event_id\":\""),
-        Section::Operations => room.raw(b"{\"kind\":\"operation\",\"event_id\":\""),
-        Section::Gradients => room.raw(b"{\"kind\":\"gradient\",\"event_id\":\""),
-        Section::Values => room.raw(b"{\"kind\":\"value\",\"event_id\":\""),
-        Section::EdgeTimings => room.raw(b"{\"kind\":\"edge_timing\",\"event_id\":\""),
-    };
-    object(out, record, opening, b"}\n")
+    object(out, record, &Line(record))
 }
 
 /// Appends one element of a document's collection, without a comma.
@@ -60,28 +53,50 @@ pub fn line<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
 /// A record that no reader would take; nothing is appended then.
 #[inline]
 pub fn element<R: Record>(out: &mut Vec<u8>, record: &R) -> Result<(), Refusal> {
-    object(out, record, |room| room.raw(b"{\"event_id\":\""), b"}")
+    object(out, record, &Element(record))
 }
 
 /// Room for most records.
 const ROOM: usize = 1024;
 
 #[inline(always)]
-fn object<R: Record, const N: usize>(
-    out: &mut Vec<u8>,
-    record: &R,
-    opening: impl Fn(&mut Room<'_>) -> Option<()>,
-    closing: &[u8; N],
-) -> Result<(), Refusal> {
+fn object(out: &mut Vec<u8>, record: &impl Record, form: &impl Write) -> Result<(), Refusal> {
     record.check()?;
     record.check_floats()?;
-    append(out, ROOM, |room| {
-        opening(room)?;
+    append(out, ROOM, form);
+    Ok(())
+}
+
+struct Line<'a, R>(&'a R);
+
+impl<R: Record> Write for Line<'_, R> {
+    #[inline(always)]
+    fn write(&self, room: &mut Room<'_>) -> Option<()> {
+        let Self(record) = self;
+        match R::SECTION {
+            Section::Tensors => room.raw(b"{\"kind\":\"tensor\",\"event_id\":\""),
+            Section::Operations => room.raw(b"{\"kind\":\"operation\",\"event_id\":\""),
+            Section::Gradients => room.raw(b"{\"kind\":\"gradient\",\"event_id\":\""),
+            Section::Values => room.raw(b"{\"kind\":\"value\",\"event_id\":\""),
+            Section::EdgeTimings => room.raw(b"{\"kind\":\"edge_timing\",\"event_id\":\""),
+        }?;
         room.string(record.event_id())?;
         record.fields(room)?;
-        room.raw(closing)
-    });
-    Ok(())
+        room.raw(b"}\n")
+    }
+}
+
+struct Element<'a, R>(&'a R);
+
+impl<R: Record> Write for Element<'_, R> {
+    #[inline(always)]
+    fn write(&self, room: &mut Room<'_>) -> Option<()> {
+        let Self(record) = self;
+        room.raw(b"{\"event_id\":\"")?;
+        room.string(record.event_id())?;
+        record.fields(room)?;
+        room.raw(b"}")
+    }
 }
 
 impl<D: Dim> Record for TensorRef<'_, D> {
@@ -97,7 +112,12 @@ impl<D: Dim> Record for TensorRef<'_, D> {
         text(room, key!("source", string), self.source)?;
         number(room, key!("step"), self.step)?;
         room.raw(key!("shape"))?;
-        array(room, self.shape, |room, dim| room.u64(dim.dim()))?;
+        room.raw(b"[")?;
+        for (i, dim) in self.shape.iter().enumerate() {
+            separate(room, i)?;
+            room.u64(dim.dim())?;
+        }
+        room.raw(b"]")?;
         text(room, key!("dtype", string), Some(self.dtype))?;
         text(room, key!("device", string), Some(self.device))?;
         room.raw(key!("contiguous"))?;
@@ -121,10 +141,13 @@ impl<S: AsRef<str>> Record for OperationRef<'_, S> {
         text(room, key!("static_id", string), self.static_id)?;
         text(room, key!("source", string), self.source)?;
         room.raw(key!("inputs"))?;
-        array(room, self.inputs, |room, input| {
+        room.raw(b"[")?;
+        for (i, input) in self.inputs.iter().enumerate() {
+            separate(room, i)?;
             room.raw(b"\"")?;
-            room.string(input.as_ref())
-        })?;
+            room.string(input.as_ref())?;
+        }
+        room.raw(b"]")?;
         text(room, key!("output", string), self.output)?;
         number(room, key!("step"), self.step)?;
         number(room, key!("duration_ns"), self.duration_ns)
@@ -252,20 +275,10 @@ fn float<const N: usize>(
     room.plain(size)
 }
 
+/// The comma before element `i` of an array.
 #[inline(always)]
-fn array<T>(
-    room: &mut Room<'_>,
-    items: &[T],
-    element: impl Fn(&mut Room<'_>, &T) -> Option<()>,
-) -> Option<()> {
-    room.raw(b"[")?;
-    for (i, item) in items.iter().enumerate() {
-        if i > 0 {
-            room.raw(b",")?;
-        }
-        element(room, item)?;
-    }
-    room.raw(b"]")
+fn separate(room: &mut Room<'_>, i: usize) -> Option<()> {
+    if i > 0 { room.raw(b",") } else { Some(()) }
 }
 
 /// Appends the JSONL meta line. `gaps` is left out when there are none.

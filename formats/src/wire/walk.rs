@@ -28,7 +28,35 @@ impl<'a> Chunk<'a> {
     ///
     /// Malformed when they differ.
     pub fn check(&self) -> Result<(), DecodeError> {
-        let (expected, found) = (self.header.payload_crc, crc32fast::hash(self.payload));
+        self.compare(crc32fast::hash(self.payload))
+    }
+
+    /// The same, and hands out the records some at a time, in order, while they are in the nearest
+    /// cache. What is made of them counts only if all of the payload holds.
+    ///
+    /// # Errors
+    ///
+    /// Malformed when the payload and its CRC differ; else the first error of `each`, which is then
+    /// not called again.
+    pub fn check_records(
+        &self,
+        mut each: impl FnMut(&'a [Record]) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        let mut crc = crc32fast::Hasher::new();
+        let mut result = Ok(());
+        let has_records = self.header.kind == ChunkKind::RECORDS && self.header.is_known();
+        for piece in self.payload.chunks(PIECE) {
+            crc.update(piece);
+            if has_records && result.is_ok() {
+                result = each(Record::slice(piece).0);
+            }
+        }
+        self.compare(crc.finalize())?;
+        result
+    }
+
+    fn compare(&self, found: u32) -> Result<(), DecodeError> {
+        let expected = self.header.payload_crc;
         if expected == found {
             return Ok(());
         }
@@ -54,6 +82,10 @@ impl<'a> Chunk<'a> {
         Frames::new(payload, self.payload_offset())
     }
 }
+
+/// Bytes of a payload whose CRC is computed before their records are looked at: many records, and
+/// still in the nearest cache.
+const PIECE: usize = 8 << 10;
 
 /// A stretch of the file that is no chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

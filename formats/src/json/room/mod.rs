@@ -17,28 +17,51 @@ pub struct Room<'a> {
     rest: &'a mut [MaybeUninit<u8>],
 }
 
-/// Appends what `write` writes. `least` is the room that is enough as a rule; where it is not,
-/// `write` returns `None` and is called again with more.
-#[inline(always)]
-pub(crate) fn append(
-    out: &mut Vec<u8>,
-    mut least: usize,
-    write: impl Fn(&mut Room<'_>) -> Option<()>,
-) {
-    loop {
-        out.reserve(least);
-        let spare = out.spare_capacity_mut();
-        let len = spare.len();
-        let mut room = Room { rest: spare };
-        if let Some(()) = write(&mut room) {
-            let written = len - room.rest.len();
-            // SAFETY: `spare` was all that lies between length and capacity, a `Room` only becomes
-            // smaller, and everything before it is written.
-            unsafe { out.set_len(out.len() + written) };
-            return;
-        }
-        least = len.saturating_mul(2).max(64);
+/// What is written into a room.
+pub(crate) trait Write {
+    /// Writes it; `None` if there is no room for all of it.
+    fn write(&self, room: &mut Room<'_>) -> Option<()>;
+}
+
+impl<F: Fn(&mut Room<'_>) -> Option<()>> Write for F {
+    #[inline(always)]
+    fn write(&self, room: &mut Room<'_>) -> Option<()> {
+        self(room)
     }
+}
+
+/// Appends what `what` writes. `least` is the room that is enough as a rule.
+#[inline(always)]
+pub(crate) fn append(out: &mut Vec<u8>, least: usize, what: &impl Write) {
+    out.reserve(least);
+    if try_append(out, what).is_none() {
+        append_long(out, what);
+    }
+}
+
+/// The same for what was too long. (Not a loop around the usual case: whatever such a loop does is
+/// computed before it, needed or not, because it could be needed twice.)
+#[cold]
+#[inline(never)]
+fn append_long(out: &mut Vec<u8>, what: &impl Write) {
+    let mut least = 64_usize;
+    while try_append(out, what).is_none() {
+        least = least.saturating_mul(2);
+        out.reserve(least);
+    }
+}
+
+#[inline(always)]
+fn try_append(out: &mut Vec<u8>, what: &impl Write) -> Option<()> {
+    let spare = out.spare_capacity_mut();
+    let len = spare.len();
+    let mut room = Room { rest: spare };
+    what.write(&mut room)?;
+    let written = len - room.rest.len();
+    // SAFETY: `spare` was all that lies between length and capacity, a `Room` only becomes smaller,
+    // and everything before it is written.
+    unsafe { out.set_len(out.len() + written) };
+    Some(())
 }
 
 impl Room<'_> {
@@ -73,14 +96,14 @@ impl Room<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::append;
+    use super::{Room, append};
 
     #[test]
     fn what_does_not_fit_is_written_with_more_room_and_once() {
         for long in [0, 7, 40, 5_000] {
             let text = "\u{1}".repeat(long);
             let mut out = b"before".to_vec();
-            append(&mut out, 0, |room| {
+            append(&mut out, 0, &|room: &mut Room<'_>| {
                 room.u64(12)?;
                 room.raw(b",\"")?;
                 room.string(&text)
