@@ -1,9 +1,9 @@
 //! What the real recorder writes, read back.
 
 use tmrun::scan::{Recording, Status};
-use tmrun_formats::wire::{Kind, Step};
-use tmrun_formats::{GapReason, LaneId, Phase};
-use tmrun_probe_core::{Level, ProfileRun, probe, scalar, span};
+use tmrun_formats::wire::{FileHeader, Kind, Step};
+use tmrun_formats::{GapReason, LaneId, Phase, RunId};
+use tmrun_probe_core::{Drain, Level, ProfileRun, Sink, probe, scalar, span};
 
 probe!(static ROOMY: lanes = 4, slots = 1 << 12);
 probe!(static TIGHT: lanes = 4, slots = 32);
@@ -157,4 +157,44 @@ fn steps_that_end_in_any_order_leave_the_innermost_open_one() {
     let file = std::fs::read(&path).expect("the file");
     let recording = Recording::open(&file, "run").expect("a header");
     assert_eq!(steps_of_scalars(&recording), expected);
+}
+
+#[test]
+fn what_unnamed_owners_of_a_lane_lost_is_counted_too() {
+    type Newest = tmrun_probe_core::Overwrite<tmrun_probe_core::AutoClock>;
+    probe!(static BRIEF: lanes = 1, slots = 32; clock = Newest);
+    for round in 0..2 {
+        let header = FileHeader { run: RunId([1; 16]), created_ns: 1, ticks_per_second: 1_000 };
+        let sink = Memory::default();
+        let Ok(drain) = Drain::start(*BRIEF, sink, &header, &[], Level::TIMING) else {
+            panic!("nothing else records this probe")
+        };
+        // More owners than a lane remembers, between two looks of the drain, and many records.
+        for owner in 0..40 {
+            let lane = BRIEF.claim("brief").expect("a free lane");
+            for i in 0..10 {
+                scalar!(lane, "value", f64::from(owner * 10 + i));
+            }
+        }
+        let (_, sink) = drain.finish(&[]);
+        let bytes = sink.expect("memory").0;
+        let recording = Recording::open(&bytes, "brief").expect("a header");
+        assert_eq!(recording.verify(), []);
+        let lapped = recording.lost().filter(|gap| gap.reason == GapReason::LAPPED);
+        let lapped: u64 = lapped.map(|gap| gap.records).sum();
+        assert_eq!(recording.counts().of(Kind::Scalar) + lapped, 400, "round {round}");
+    }
+}
+
+/// A sink into memory.
+#[derive(Default)]
+struct Memory(Vec<u8>);
+
+impl Sink for Memory {
+    type Error = std::convert::Infallible;
+
+    fn write(&mut self, pieces: &[&[u8]]) -> Result<(), Self::Error> {
+        pieces.iter().for_each(|piece| self.0.extend_from_slice(piece));
+        Ok(())
+    }
 }

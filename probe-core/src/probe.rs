@@ -239,11 +239,17 @@ impl<'p, C> ProbeRef<'p, C> {
         self.shared.levels.reach().records(level)
     }
 
+    /// Whether records of this level are wanted now of every node.
+    #[inline(always)]
+    pub(crate) fn records_all(&self, level: Level) -> bool {
+        self.shared.levels.threshold().records(level)
+    }
+
     /// Whether records of this level are wanted now of this node: the level in force asks for them,
     /// or a [focus](Self::set_focus).
     #[inline(always)]
     pub fn wants(&self, node: NameId, level: Level) -> bool {
-        self.shared.levels.threshold().records(level) || self.is_in_focus(node, level)
+        self.records_all(level) || self.is_in_focus(node, level)
     }
 
     #[inline(always)]

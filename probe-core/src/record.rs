@@ -96,11 +96,15 @@ pub trait Target {
         level: Level,
         f: impl for<'l> FnOnce(Recorder<'l, Self::Clock>) -> R,
     ) -> Option<R> {
+        // What is asked for of every node is decided here, once, for all facts of the closure; what
+        // only a focus asks for, by each for its node.
+        let of_every_node = self.probe().records_all(level);
         if !self.is_wanted(level) {
             return None;
         }
         // SAFETY: `f` must take any lifetime, so it keeps nothing of the recorder.
         match unsafe { self.here() } {
+            Some(recorder) if of_every_node => Some(f(recorder)),
             Some(recorder) => Some(f(recorder.asking(level))),
             None => {
                 self.probe().miss(level);

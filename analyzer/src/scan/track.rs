@@ -124,14 +124,22 @@ impl Track {
     }
 
     /// The first claim of a lane says at which position the file takes it up: a probe that was
-    /// recorded before does not begin at 0.
+    /// recorded before does not begin at 0. Claims that came and went too fast to be named may lie
+    /// before it; a hole that is declared before the lane's first chunk says so.
     fn claims(&mut self, chunk: &Chunk<'_>) {
         if chunk.check().is_err() {
             return;
         }
         for raw in chunk.frames().map_while(Result::ok) {
-            if let Ok(Frame::Lane(claim)) = raw.decode() {
-                self.entry(claim.lane, claim.sequence);
+            match raw.decode() {
+                Ok(Frame::Lane(claim)) => _ = self.entry(claim.lane, claim.sequence),
+                Ok(Frame::Hole(hole)) => {
+                    let lane = self.entry(hole.lane, hole.sequence);
+                    if lane.last_offset == 0 {
+                        lane.next = lane.next.min(hole.sequence);
+                    }
+                }
+                _ => {}
             }
         }
     }

@@ -35,6 +35,8 @@ struct Args {
 const THREADS: u64 = 5;
 /// A recording is this long at most,
 const ROUND: Duration = Duration::from_secs(3);
+/// one that ends before its producers do is shorter than they take,
+const LATE_ROUND: Duration = Duration::from_millis(100);
 /// or until so many records were attempted: half a gibibyte.
 const MOST: u64 = 8 << 20;
 
@@ -87,7 +89,8 @@ fn round<C: Clock>(
                 scope.spawn(move || producer.live(scope, life))
             })
             .collect();
-        disturb(random, |level| probe.set_level(level));
+        let length = if late { LATE_ROUND } else { ROUND };
+        disturb(random, length, |level| probe.set_level(level));
         let (ended, open) = match late {
             true => (Some(recording.finish()), None),
             false => (None, Some(recording)),
@@ -102,8 +105,8 @@ fn round<C: Clock>(
 }
 
 /// Changes the level and stops the recorder's thread, at random moments.
-fn disturb(random: &mut Random, set_level: impl Fn(Level)) {
-    let until = Instant::now() + ROUND;
+fn disturb(random: &mut Random, length: Duration, set_level: impl Fn(Level)) {
+    let until = Instant::now() + length;
     while Instant::now() < until {
         set_level(Level(random.below(4) as u8));
         if random.below(8) == 0 {
