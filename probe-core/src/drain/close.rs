@@ -53,7 +53,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         }
         self.look_for_missed();
         let missed = self.missed;
-        if missed.groups > 0 {
+        if missed.records > 0 {
             all = all.saturating_add(missed.records);
             let gap = Gap {
                 first: missed.first,

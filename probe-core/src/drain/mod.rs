@@ -238,8 +238,8 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let (looked, missed) = (C::ticks(), &mut self.missed);
         let (records, groups, planes) =
             self.probe.shared.no_lane_told.take(self.probe.image.no_lane);
-        if groups > 0 {
-            if missed.groups == 0 {
+        if records > 0 || groups > 0 {
+            if missed.records == 0 && missed.groups == 0 {
                 missed.first = missed.looked;
             }
             missed.records += u64::from(records);
