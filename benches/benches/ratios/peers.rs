@@ -13,7 +13,7 @@ pub fn rows(table: &mut Table) -> Result<(), Failure> {
     // Tracy is C++: without a compiler the others are measured all the same.
     let features: &[&str] = if has_cxx() { &["--features", "tracy"] } else { &[] };
     let ran = Command::new(env!("CARGO"))
-        .args(["run", "--release", "--locked", "--manifest-path", MANIFEST])
+        .args(["run", "--release", "--manifest-path", MANIFEST])
         .args(features)
         .env("CARGO_TARGET_DIR", folder)
         .stderr(std::process::Stdio::inherit())
