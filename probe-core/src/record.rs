@@ -98,6 +98,9 @@ pub trait Target {
     ) -> Option<R> {
         // What is asked for of every node is decided here, once, for all facts of the closure; what
         // only a focus asks for, by each for its node.
+        if level > Self::MAX_LEVEL {
+            return None; // before anything is looked at: then it is no code at all
+        }
         let of_every_node = self.probe().records_all(level);
         if !self.is_wanted(level) {
             return None;
