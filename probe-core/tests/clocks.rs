@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use support::read::{File, LEVEL, SPAN};
 use tmrun_formats::wire::Frame;
 use tmrun_formats::{Level, Ticks};
-use tmrun_probe_core::{Clock, Level as ProbeLevel, ProfileRun, measured, probe, scalar, span};
+use tmrun_probe_core::{
+    Clock, Level as ProbeLevel, Probe, ProfileRun, measured, probe, scalar, span,
+};
 
 macro_rules! clock {
     ($name:ident, $text:literal, $next:expr) => {
@@ -36,6 +38,7 @@ macro_rules! clock {
 clock!(Hours, "hours", |reads| reads * 3_600_000);
 clock!(Stopped, "stopped", |_| 77);
 clock!(Backwards, "backwards", |reads| u64::MAX - reads);
+clock!(Wrapping, "wrapping", |reads| reads.wrapping_sub(1000));
 // Up and down through all 64 bits.
 clock!(Jumping, "jumping", |reads| reads.wrapping_mul(0x9e37_79b9_7f4a_7c15));
 
@@ -85,6 +88,20 @@ fn a_clock_that_stands_still_makes_a_file_all_the_same() {
 fn a_clock_that_runs_backwards_makes_a_file_all_the_same() {
     let file = recorded_by!(Backwards);
     assert!(file.of(SPAN).iter().all(|span| span.ticks > span.u64_at(0)));
+}
+
+#[test]
+fn a_clock_that_wraps_makes_a_file_all_the_same() {
+    let probe = Box::new(Probe::<Wrapping, 1, 4096, 16>::new());
+    let lane = probe.view().claim("a").unwrap();
+    let drain = support::start(probe.view(), support::Memory::default(), Level::TIMING);
+    (0..1000).for_each(|_| drop(span!(lane, "forward")));
+    let (summary, file) = support::finish(drain);
+    let spans = file.of(SPAN);
+    assert_eq!((spans.len(), summary.dropped), (1000, 0));
+    assert!(spans[0].ticks > u64::MAX - 1000, "before the end of its 64 bits");
+    assert!(spans[999].u64_at(0) < 2000, "and behind it");
+    assert!(spans.iter().all(|span| span.u64_at(0).wrapping_sub(span.ticks) == 1));
 }
 
 #[test]

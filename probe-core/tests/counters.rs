@@ -4,10 +4,10 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use support::read::SPAN;
+use support::read::{OVERRUN, SPAN};
 use support::{Counting, Memory, finish, poll, start};
-use tmrun_formats::{LaneId, Level};
-use tmrun_probe_core::{Probe, span};
+use tmrun_formats::{LaneId, Level, NameId, TensorId};
+use tmrun_probe_core::{OpFact, Probe, span};
 
 const TURN: u64 = 1 << 32;
 
@@ -46,4 +46,29 @@ fn sequences_and_span_ids_go_on_in_full_past_two_to_the_32() {
     }
     let totals = file.totals(0).unwrap();
     assert_eq!((totals.records, totals.spans), (TURN + 150, TURN + 201));
+}
+
+#[test]
+fn every_counter_passes_two_to_the_32_wherever_in_a_group_it_does() {
+    for before in 0..=17 {
+        let probe = Box::new(Probe::<Counting, 1, 32, 16>::new());
+        let view = probe.view();
+        view.preset_counters(LaneId(0), TURN - before, TURN - 2);
+        let lane = view.claim("producer").unwrap();
+        let mut drain = start(view, Memory::default(), Level::TIMING);
+        let inputs = [TensorId(7); 75];
+        for _ in 0..2 {
+            lane.recorder().op(NameId::NONE, &OpFact { inputs: &inputs, ..OpFact::default() });
+            lane.recorder().op(NameId::NONE, &OpFact { inputs: &inputs, ..OpFact::default() });
+            // No room in the first round; the gap of it takes the second group's place in the next.
+            drop(span!(lane, "behind"));
+            poll(&mut drain);
+        }
+        let (summary, file) = finish(drain);
+        let stored = file.stored(0);
+        assert_eq!((stored.len(), summary.dropped), (32 + 16 + 1, 1 + 16), "{before} before");
+        assert_eq!(stored[0].position, TURN - before);
+        assert_eq!(file.dropped(0, OVERRUN), summary.dropped);
+        assert_eq!(file.totals(0).unwrap().spans, TURN + 1, "and no id is 2^32");
+    }
 }

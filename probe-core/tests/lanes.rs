@@ -8,6 +8,7 @@ use std::sync::{Barrier, mpsc};
 
 use support::read::{File, NO_LANE, OVERRUN, RECORDER, SCALAR, SPAN};
 use support::{Counting, Memory, finish, poll, start};
+use tmrun_formats::wire::Frame;
 use tmrun_formats::{Level, NameId, Planes};
 use tmrun_probe_core::{Flush, Probe, ProfileRun, Target, probe, scalar, span};
 
@@ -45,6 +46,51 @@ fn short_lived_threads_in_turn_share_lanes_and_lose_nothing() {
         assert_eq!(owner.name, format!("worker {}", record.f64_at(0) as u64));
         assert!(!cfg!(target_os = "linux") || owner.thread != 0);
     }
+}
+
+/// 256 threads at a time, on 16 lanes: whoever finds none is counted.
+#[test]
+fn thousands_of_short_lived_threads_on_16_lanes_are_stored_or_counted() {
+    probe!(static PROBE: lanes = 16, slots = 1024; clock = Counting);
+    const THREADS: u64 = if cfg!(miri) { 64 } else { 4096 };
+    let mut drain = start(*PROBE, Memory::default(), Level::TIMING);
+    for first in (0..THREADS).step_by(256) {
+        std::thread::scope(|scope| {
+            for i in first..THREADS.min(first + 256) {
+                scope.spawn(move || scalar!(PROBE, "value", i as f64));
+            }
+        });
+        drain.poll(Flush::All).unwrap();
+    }
+    let (summary, file) = finish(drain);
+    let stored = values(&file);
+    assert_eq!(stored.len(), file.of(SCALAR).len(), "each at most once");
+    assert_eq!(stored.len() as u64 + file.dropped(RECORDER, NO_LANE), THREADS);
+    assert_eq!(summary.dropped, file.dropped(RECORDER, NO_LANE));
+    assert!(file.lanes().iter().all(|claim| claim.lane.0 < 16));
+}
+
+#[test]
+fn the_last_record_of_a_thread_that_never_returns_is_in_the_file() {
+    probe!(static PROBE: lanes = 1, slots = 64);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("run.tmrun");
+    let recording = PROBE.record(&path, ProfileRun::training("never", 1, "cpu")).unwrap();
+    let (said, is_said) = mpsc::channel();
+    std::thread::spawn(move || {
+        let _open = span!(PROBE, "open for ever");
+        scalar!(PROBE, "last words", 7.0);
+        said.send(()).unwrap();
+        loop {
+            std::thread::park();
+        }
+    });
+    is_said.recv().unwrap();
+    recording.finish().unwrap();
+    let file = File::finished(&std::fs::read(&path).unwrap());
+    assert_eq!(values(&file), BTreeSet::from([7]));
+    let open = file.frames().into_iter().filter(|frame| matches!(frame, Frame::OpenSpan(_)));
+    assert_eq!(open.count(), 1, "and the span that it never left");
 }
 
 #[test]
