@@ -225,6 +225,21 @@ fn rings_alone_are_salvaged_when_their_recording_is_gone() {
 }
 
 #[test]
+fn the_result_replaces_neither_of_the_two_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    child(folder.path(), "drop", "abort").wait().expect("it ends");
+    let (rings, drained) = (rings(folder.path()), folder.path().join("run.tmrun"));
+    for (input, output) in [(&rings, &drained), (&drained, &rings)] {
+        let before = std::fs::read(output).expect("it is there");
+        let (input, path) = (input.to_string_lossy(), output.to_string_lossy());
+        let refused = tmrun(&["salvage", &input, "--force", "-o", &path]);
+        assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+        assert!(String::from_utf8_lossy(&refused.stderr).contains("is the input itself"));
+        assert!(std::fs::read(output).expect("it is still there") == before);
+    }
+}
+
+#[test]
 fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored() {
     let dir = tempfile::tempdir().expect("a folder");
     assert!(!child(dir.path(), "newest", "abort").wait().expect("a child").success());

@@ -4,10 +4,10 @@ mod support;
 
 use support::naive::chunks;
 use support::record::{level, scalar, span, stats, tensor};
-use support::{Builder, patch, small};
+use support::{Builder, patch, run, small};
 use tmrun::scan::{ChunkState, Recording, Status};
-use tmrun_formats::wire::{Place, Record};
-use tmrun_formats::{GapReason, LaneId, SpanId};
+use tmrun_formats::wire::{DeviceV1, Frame, Place, Record, RunV1, TerminalV1, TotalsV1};
+use tmrun_formats::{DeviceCode, GapReason, LaneId, RunId, SpanId, Ticks};
 
 /// Changes the first chunk of lane 0 with `change`, mends its CRCs, and gives what is then found.
 fn found(change: impl FnOnce(&mut [u8], usize)) -> String {
@@ -209,5 +209,66 @@ fn the_answer_does_not_depend_on_how_many_cores_there_are() {
     assert!(single.contains("Displaced"));
     for threads in [2, 3, 8] {
         assert!(answer(threads) == single, "{threads} threads");
+    }
+}
+
+#[test]
+fn a_shape_of_more_dimensions_than_five_is_found_and_costs_no_record() {
+    let mut shape = stats(1_000, 1.0).words();
+    shape[2] = shape[2] & !(0xFF << 32) | 6 << 32 | 6 << 48;
+    let records = [tensor(1_000, 2), Record::from_words(shape)];
+    let file = Builder::started().records(0, &records).finish();
+    let recording = Recording::open(&file, "test").expect("a header");
+    assert_eq!((recording.findings().len(), recording.counts().total()), (0, 2));
+    let findings = recording.verify();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert!(findings[0].to_string().contains("dimensions"), "{findings:?}");
+}
+
+#[test]
+fn of_two_frames_about_the_run_that_differ_the_first_holds_and_the_other_is_found() {
+    let terminal =
+        |complete| Frame::Terminal(TerminalV1 { complete, reason: None, ticks: Ticks(9_000) });
+    let other = RunV1 { device: "cuda:0", ..run() };
+    let clock = |name| Frame::Device(DeviceV1 { code: DeviceCode(1), name });
+    for (first, second) in [
+        (Frame::Run(run()), Frame::Run(other)),
+        (terminal(false), terminal(true)),
+        (clock("cpu"), clock("cuda:0")),
+    ] {
+        let file = Builder::new().meta(&[first]).meta(&[first, second]).unfinished();
+        let recording = Recording::open(&file, "test").expect("a header");
+        assert_eq!(recording.findings().len(), 1, "{second:?}");
+        let holds = Builder::new().meta(&[first]).unfinished();
+        let holds = Recording::open(&holds, "test").expect("a header");
+        assert_eq!(recording.meta().run, holds.meta().run);
+        assert_eq!(recording.meta().terminal, holds.meta().terminal);
+        assert_eq!(recording.meta().devices, holds.meta().devices);
+    }
+}
+
+#[test]
+fn a_run_that_is_another_than_the_headers_is_found() {
+    let other = RunV1 { run: RunId([8; 16]), ..run() };
+    let file = Builder::new().meta(&[Frame::Run(other)]).unfinished();
+    let recording = Recording::open(&file, "test").expect("a header");
+    let findings = recording.verify();
+    assert_eq!(findings.len(), 1, "{findings:?}");
+    assert_eq!(findings[0].error.offset(), 128);
+    assert!(findings[0].to_string().contains("file header"), "{findings:?}");
+}
+
+#[test]
+fn totals_that_count_less_than_there_is_are_found_wherever_they_stand() {
+    let totals = Frame::Totals(TotalsV1 { lane: LaneId(0), records: 1, ..TotalsV1::default() });
+    let records = [scalar(1_000, 2, 1.0), scalar(1_100, 2, 1.0)];
+    for file in [
+        Builder::started().meta(&[totals]).records(0, &records).unfinished(),
+        Builder::started().records(0, &records).meta(&[totals]).unfinished(),
+    ] {
+        let recording = Recording::open(&file, "test").expect("a header");
+        let findings = recording.verify();
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert!(findings[0].to_string().contains("totals"), "{findings:?}");
     }
 }

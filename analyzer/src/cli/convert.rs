@@ -108,6 +108,12 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Outcome, Failure> {
     let written = args.output.write(|out| Ok(plan.write(out, &|more| progress.add(more))?));
     progress.finish();
     written?;
+    if let Some(step) = args.step.filter(|_| plan.is_gone()) {
+        say(format_args!(
+            "{}: step {step} is not in what is left of it, and may be in what was lost",
+            input.name()
+        ));
+    }
     open::say_if_not_finished(&recording);
     Ok(Loss::of_gaps(plan.lost()).outcome(input.name()))
 }

@@ -54,7 +54,7 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
-    let input = with_rings(Input::open(&args.file)?)?;
+    let input = with_rings(Input::open(&args.file)?, &args.output)?;
     let progress = Progress::new(input.len() as u64, "scanning");
     let recording = Recording::open_damaged(&input, input.name(), &|more| progress.add(more));
     progress.finish();
@@ -77,11 +77,12 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
 
 /// The recording that was drained, with what its mapped rings still hold. Either of the two files
 /// may be given; they name each other.
-fn with_rings(input: Input) -> Result<Input, Failure> {
+fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Failure> {
     if input.starts_with(&RINGS_MAGIC) {
         let open = |source| OpenError { file: input.name().to_owned(), source };
         let rings = Rings::open(&input).map_err(open)?;
-        let drained = rings.recording_file().and_then(|path| beside(&input, path));
+        let drained = rings.recording_file().map(|path| beside(&input, path, output));
+        let drained = drained.transpose()?.flatten();
         let drained = drained.filter(|drained| {
             Recording::open_damaged(drained, drained.name(), &|_| ())
                 .is_ok_and(|recording| recording.header().run == rings.run())
@@ -108,7 +109,8 @@ fn with_rings(input: Input) -> Result<Input, Failure> {
         // A file with its end has everything.
         recording.trailer().is_none()
     });
-    let Some(rings_input) = path.and_then(|path| beside(&input, path)) else { return Ok(input) };
+    let rings = path.map(|path| beside(&input, path, output)).transpose()?.flatten();
+    let Some(rings_input) = rings else { return Ok(input) };
     match Rings::open(&rings_input) {
         Ok(rings) if rings.run() == run => joined(Some(&input), &rings, &rings_input),
         Ok(_) => Ok(input),
@@ -120,11 +122,18 @@ fn with_rings(input: Input) -> Result<Input, Failure> {
 }
 
 /// A file that another one names, by its name there or in the same folder: both may have been moved.
-fn beside(input: &Input, path: &str) -> Option<Input> {
+/// It is an input too, which the result must not replace.
+fn beside(input: &Input, path: &str, output: &OutputArgs) -> Result<Option<Input>, Failure> {
     let path = Path::new(path);
     let folder = Path::new(input.name()).parent();
     let moved = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-    [Some(path.to_owned()), moved].into_iter().flatten().find_map(|path| Input::open(&path).ok())
+    for path in [Some(path.to_owned()), moved].into_iter().flatten() {
+        if let Ok(opened) = Input::open(&path) {
+            output.check(&path)?;
+            return Ok(Some(opened));
+        }
+    }
+    Ok(None)
 }
 
 fn joined(drained: Option<&Input>, rings: &Rings<'_>, file: &Input) -> Result<Input, Failure> {

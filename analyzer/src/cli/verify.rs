@@ -38,6 +38,9 @@ pub(crate) struct VerifyArgs {
     output: OutputArgs,
 }
 
+/// So many findings are listed, and the others counted.
+const LISTED: usize = 10_000;
+
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.file)?;
     let input = Input::open(&args.file)?;
@@ -59,8 +62,11 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
 fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
     let name = recording.name();
     let mut out = String::new();
-    for finding in findings {
+    for finding in findings.iter().take(LISTED) {
         let _ = writeln!(out, "{name}: {finding}");
+    }
+    if let Some(more) = findings.len().checked_sub(LISTED).filter(|&more| more > 0) {
+        let _ = writeln!(out, "{name}: … and {more} more");
     }
     let whole = format!(
         "{} and {}",
@@ -91,7 +97,8 @@ fn as_json(recording: &Recording<'_>, findings: &[Finding], loss: &Loss) -> Vec<
     object.u64("records", recording.counts().total());
     object.u64("lost_records", loss.records);
     object.u64("lost_gaps", loss.gaps);
-    json::push_array(object.value("findings"), findings, push_finding);
+    json::push_array(object.value("findings"), findings.iter().take(LISTED), push_finding);
+    object.u64("more_findings", findings.len().saturating_sub(LISTED) as u64);
     object.end();
     out.push(b'\n');
     out

@@ -22,6 +22,7 @@ pub struct Plan<'r> {
     pub(super) selection: Selection,
     pub(super) census: Census,
     pub(super) run: RunMetadata,
+    is_gone: bool,
 }
 
 impl<'r> Plan<'r> {
@@ -30,7 +31,8 @@ impl<'r> Plan<'r> {
     /// # Errors
     ///
     /// When there is no such step or phase, or when what is asked for is not one trace: see
-    /// [`ConvertError::is_usage`].
+    /// [`ConvertError::is_usage`]. A step that is not there because something was lost is no error:
+    /// see [`is_gone`](Self::is_gone).
     pub fn of(recording: &'r Recording<'r>, options: Options) -> Result<Self, ConvertError> {
         let Options { schema, step, phase, .. } = options;
         let meta = recording.meta();
@@ -38,9 +40,16 @@ impl<'r> Plan<'r> {
         let source = Source::new(recording, schema);
         let selection = Selection { step, phase, run };
         let mut census = Census::take(recording, &source, &selection);
-        let phase = check(&census, &options, run)?;
+        let may_have_it = |gap: &Gap| is_of_ours(gap) && census.cover.touches(gap);
+        let is_gone = step.is_some() && !census.has_step && recording.lost().any(may_have_it);
+        let phase = check(&census, &options, run, is_gone)?;
         let run = run::metadata(meta, phase, schema, &mut census.tally);
-        Ok(Self { recording, options, source, selection, census, run })
+        Ok(Self { recording, options, source, selection, census, run, is_gone })
+    }
+
+    /// Whether nothing of the selected step is left, and it may have been in what was lost.
+    pub const fn is_gone(&self) -> bool {
+        self.is_gone
     }
 
     /// How many observations a collection has.
@@ -76,8 +85,13 @@ impl<'r> Plan<'r> {
 }
 
 /// Whether this is one trace, and of which phase.
-fn check(census: &Census, options: &Options, run: Phase) -> Result<Phase, ConvertError> {
-    if let Some(step) = options.step.filter(|_| !census.has_step) {
+fn check(
+    census: &Census,
+    options: &Options,
+    run: Phase,
+    is_gone: bool,
+) -> Result<Phase, ConvertError> {
+    if let Some(step) = options.step.filter(|_| !census.has_step && !is_gone) {
         return Err(ConvertError::NoStep { step, phase: options.phase, found: census.steps });
     }
     let mut phases = census.phases;
@@ -85,7 +99,7 @@ fn check(census: &Census, options: &Options, run: Phase) -> Result<Phase, Conver
         phases.add(run);
     }
     let phase = match options.phase {
-        Some(phase) if phases.has(phase) => phase,
+        Some(phase) if phases.has(phase) || is_gone => phase,
         Some(phase) => return Err(ConvertError::NoPhase { phase, found: phases }),
         None if phases.len() > 1 => return Err(ConvertError::SeveralPhases { found: phases }),
         None => phases.iter().next().unwrap_or(run),

@@ -1,4 +1,7 @@
-//! Files as memory. The crate's one `unsafe` block is here.
+//! Files as memory.
+//!
+//! A map is only as good as the file's length: where the file is cut short, reading the map is a
+//! signal and no error. [`exit_when_cut`](super::exit_when_cut) is what a program can do about it.
 
 use std::fs::{self, File};
 use std::io;

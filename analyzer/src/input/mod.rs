@@ -3,16 +3,21 @@
 //! Everything behind this module takes `&[u8]`, so that a test, a fuzzer and a pipe give the same
 //! answers as a file.
 
+mod cut;
 mod mapped;
 
 use std::io::{self, Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+pub use cut::exit_when_cut;
+
 /// The bytes of one input, and what to call it in messages.
 #[derive(Debug)]
 pub struct Input {
     name: String,
+    /// Before the bytes, so that it is dropped before they are unmapped.
+    _watch: cut::Watch,
     bytes: Bytes,
 }
 
@@ -54,8 +59,11 @@ impl Input {
     /// recording is no burden on memory. Only where no temporary file can be made (a read-only
     /// system) is it held in memory.
     ///
-    /// A mapped file must not be cut short while it is read: the kernel then kills this process
-    /// (SIGBUS). A file that only grows is fine, and is read up to the length it had here.
+    /// **Hazard.** A mapped file must not be cut short, or written over, by anybody while it is read.
+    /// Where it was cut the kernel kills this process (SIGBUS), unless the program has called
+    /// [`exit_when_cut`] before: then it ends with a line that names the file. Bytes that change give
+    /// a wrong answer or an error. Neither misreads memory. A file that only grows is fine, and is
+    /// read up to the length it had here; a copy of the file is safe from all of it.
     ///
     /// # Errors
     ///
@@ -63,9 +71,17 @@ impl Input {
     pub fn open(path: &Path) -> Result<Self, InputError> {
         if path.as_os_str() == "-" {
             let bytes = spool(&mut io::stdin().lock()).map_err(InputError::Stdin)?;
-            return Ok(Self { name: "standard input".to_owned(), bytes });
+            return Ok(Self::of(bytes, "standard input".to_owned()));
         }
-        Ok(Self { name: path.display().to_string(), bytes: mapped::open(path)? })
+        Ok(Self::of(mapped::open(path)?, path.display().to_string()))
+    }
+
+    fn of(bytes: Bytes, name: String) -> Self {
+        let mapped: &[u8] = match &bytes {
+            Bytes::Mapped(map) => map,
+            Bytes::Held(_) => &[],
+        };
+        Self { _watch: cut::Watch::over(mapped, &name), name, bytes }
     }
 
     /// What `write` writes, as an input: it goes where standard input goes.
@@ -91,7 +107,7 @@ impl Input {
                 Bytes::Held(held)
             }
         };
-        Ok(Self { name: name.to_owned(), bytes })
+        Ok(Self::of(bytes, name.to_owned()))
     }
 
     /// What to call it in messages.

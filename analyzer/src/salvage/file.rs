@@ -96,7 +96,7 @@ impl<'o> File<'o> {
             header = self.assembler.copied_header(&header);
         }
         self.out.write_all(&header.encode())?;
-        self.out.write_all(payload)?;
+        write_mapped(self.out, payload)?;
         self.assembler.commit(&header);
         Ok(())
     }
@@ -110,4 +110,18 @@ impl<'o> File<'o> {
         self.assembler.commit(&header);
         Ok(())
     }
+}
+
+/// Writes bytes of a mapped file through a buffer. Where the file was cut short meanwhile, copying
+/// them is the signal that it is for whoever reads them; a system call would only say that it got a
+/// bad address.
+pub(super) fn write_mapped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+    let mut buffer = [0; 16 << 10];
+    for piece in bytes.chunks(buffer.len()) {
+        if let Some(copy) = buffer.get_mut(..piece.len()) {
+            copy.copy_from_slice(piece);
+            out.write_all(copy)?;
+        }
+    }
+    Ok(())
 }

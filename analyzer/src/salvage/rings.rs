@@ -20,6 +20,7 @@ use tmrun_formats::wire::{
 };
 use tmrun_formats::{DecodeError, LaneId, RunId, SpanId, Ticks};
 
+use super::file::write_mapped;
 use crate::scan::Recording;
 use counters::Counters;
 use names::NameTable;
@@ -105,7 +106,7 @@ pub fn join(
     let RingsHeader { run, created_ns, ticks_per_second, .. } = rings.header;
     let header = FileHeader { run, created_ns, ticks_per_second }.encode();
     let whole = Whole::of(drained.map_or(&header[..], |drained| drained.bytes()));
-    out.write_all(whole.bytes)?;
+    write_mapped(out, whole.bytes)?;
     let mut tail = Tail::new(out, whole.number);
     let names = NameTable::of(rings, drained);
     describe(drained, rings, &names, &mut tail)?;

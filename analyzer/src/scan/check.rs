@@ -11,6 +11,9 @@ use super::walk::ChunkState;
 /// More Gap records in one chunk than this are added up by reason and lane.
 const GAPS_A_CHUNK: usize = 64;
 
+/// Places for dimensions in a record.
+const DIMS: u16 = 5;
+
 /// What a chunk says of itself.
 #[derive(Debug, Clone)]
 pub(super) struct Checked {
@@ -21,8 +24,8 @@ pub(super) struct Checked {
     pub(super) levels: Vec<(NameId, LevelChange)>,
     pub(super) steps: StepEffect,
     pub(super) spans: u64,
-    /// The first record whose level is none, by offset.
-    pub(super) odd_level: Option<DecodeError>,
+    /// The first record whose level is none, or that has more dimensions than there are places.
+    pub(super) odd: Option<DecodeError>,
 }
 
 /// Checks a chunk as far as its state allows. The records of one that holds are added to `counts`.
@@ -55,7 +58,7 @@ impl Checked {
             levels: Vec::new(),
             steps: StepEffect::default(),
             spans: 0,
-            odd_level: None,
+            odd: None,
         }
     }
 
@@ -100,8 +103,10 @@ impl Checked {
                 if rules & rules::NOTED != 0 {
                     self.note(record, chunk);
                 }
-                if header.level > Level::MAX {
-                    self.odd_level(&place, header.level);
+                let has_dims = rules & rules::SHAPE != 0;
+                let dims = header.flags & wire::flags::SHAPE_DIMS;
+                if (header.level > Level::MAX) | (has_dims & (dims > DIMS)) {
+                    self.odd(&place, &header);
                 }
                 place.advance(&header);
             }
@@ -119,10 +124,15 @@ impl Checked {
     }
 
     #[cold]
-    fn odd_level(&mut self, place: &Place, level: Level) {
-        let (expected, found) = (Level::MAX.0.into(), level.0.into());
-        let error = place.malformed("level of a record", 21, expected, found);
-        self.odd_level.get_or_insert(error);
+    fn odd(&mut self, place: &Place, header: &wire::RecordHeader) {
+        let error = if header.level > Level::MAX {
+            place.malformed("level of a record", 21, Level::MAX.0.into(), header.level.0.into())
+        } else {
+            let (expected, found) = (DIMS, header.flags & wire::flags::SHAPE_DIMS);
+            let what = "dimensions in a record, at most";
+            place.malformed(what, 22, expected.into(), found.into())
+        };
+        self.odd.get_or_insert(error);
     }
 
     /// The few kinds of records that say something about the others.
@@ -157,6 +167,8 @@ mod rules {
     pub(super) const NOTED: u8 = 1 << 2;
     /// This version knows it.
     pub(super) const KNOWN: u8 = 1 << 3;
+    /// Its flags say how many dimensions it has.
+    pub(super) const SHAPE: u8 = 1 << 4;
 
     #[inline(always)]
     pub(super) fn of(code: u8) -> u8 {
@@ -171,7 +183,8 @@ mod rules {
             table[code] = match Kind::from_code(code as u8) {
                 // Of kinds of newer versions it is not known.
                 None => BEGINS | CONTINUES,
-                Some(Kind::OpInput | Kind::Shape | Kind::Stats) => KNOWN | CONTINUES,
+                Some(Kind::Shape) => KNOWN | CONTINUES | SHAPE,
+                Some(Kind::OpInput | Kind::Stats) => KNOWN | CONTINUES,
                 Some(Kind::Range) => KNOWN | BEGINS | CONTINUES,
                 Some(Kind::Step | Kind::Level | Kind::Gap) => KNOWN | BEGINS | NOTED,
                 Some(_) => KNOWN | BEGINS,

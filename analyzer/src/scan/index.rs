@@ -9,19 +9,7 @@ use super::error::Finding;
 use super::recording::Recording;
 
 impl Recording<'_> {
-    /// Everything in the file that breaks the format: the [findings](Self::findings), and also
-    /// where index, trailer and record levels say something else than what the walk found. None of
-    /// the latter keeps a record from being used.
-    pub fn verify(&self) -> Vec<Finding> {
-        let mut findings = self.findings().to_vec();
-        findings.extend(self.odd_levels());
-        self.check_indexes(&mut findings);
-        self.check_trailer(&mut findings);
-        findings.sort_by_key(|finding| finding.error.offset());
-        findings
-    }
-
-    fn check_indexes(&self, findings: &mut Vec<Finding>) {
+    pub(super) fn check_indexes(&self, findings: &mut Vec<Finding>) {
         let file = self.bytes();
         let (mut previous, mut listed) = (0, Chunks::new(file));
         for chunk in headers(Chunks::new(file)) {
@@ -45,7 +33,7 @@ impl Recording<'_> {
         self.findings().first().is_none_or(|finding| finding.error.offset() > offset)
     }
 
-    fn check_trailer(&self, findings: &mut Vec<Finding>) {
+    pub(super) fn check_trailer(&self, findings: &mut Vec<Finding>) {
         let Some(trailer) = self.trailer().filter(|_| self.findings().is_empty()) else { return };
         let chunks = self.chunk_counts();
         let claims = [

@@ -33,7 +33,7 @@ pub(super) struct Merge<'a> {
     recorded: GapList,
     /// Records in a form that only a newer version can read: they are there, and of no use here.
     unread: Vec<Gap>,
-    odd_levels: Vec<Finding>,
+    odd: Vec<Finding>,
     span: Option<(Ticks, Ticks)>,
 }
 
@@ -50,7 +50,7 @@ impl<'a> Merge<'a> {
             meta: Meta::default(),
             recorded: GapList::new(GAPS),
             unread: Vec::new(),
-            odd_levels: Vec::new(),
+            odd: Vec::new(),
             span: None,
         }
     }
@@ -115,7 +115,7 @@ impl<'a> Merge<'a> {
         self.recorded.append(checked.gaps);
         checked.levels.into_iter().for_each(|(focus, change)| self.levels.push(focus, change));
         let odd = |error| Finding::in_chunk(error, header.lane, header.number);
-        self.odd_levels.extend(checked.odd_level.map(odd));
+        self.odd.extend(checked.odd.map(odd));
         if header.records > 0 {
             let (least, greatest) = self.span.unwrap_or((header.least, header.greatest));
             self.span = Some((least.min(header.least), greatest.max(header.greatest)));
@@ -174,7 +174,7 @@ impl<'a> Merge<'a> {
             missing,
             header_error: None,
             findings,
-            odd_levels: self.odd_levels,
+            odd: self.odd,
             trailer,
             torn,
             span: self.span,
@@ -189,7 +189,7 @@ impl<'a> Merge<'a> {
         holes.into_iter().for_each(|hole| self.walk.damages.hole(hole));
         for (id, lane) in self.lanes.iter() {
             let Some(totals) = lane.totals else { continue };
-            if totals.records < lane.next && lane.totals_offset > lane.last_offset {
+            if totals.records < lane.next {
                 let error = DecodeError::Malformed {
                     what: "records that the totals count on a lane",
                     offset: lane.totals_offset,

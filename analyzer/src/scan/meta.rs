@@ -46,7 +46,7 @@ pub struct Meta<'a> {
     pub controls: Vec<ControlV1<'a>>,
     /// Spans that were open at the end.
     pub open_spans: Vec<OpenSpanV1>,
-    /// How the run ended; the last frame counts.
+    /// How the run ended; the first frame counts.
     pub terminal: Option<TerminalV1<'a>>,
     /// What recording costs; the last frame counts.
     pub cost: Option<RecorderCostV1>,
@@ -55,6 +55,8 @@ pub struct Meta<'a> {
     /// Frames of kinds or versions that this version does not know.
     pub unknown_frames: u64,
     pub(super) calibrations: Vec<CalibrationV1>,
+    /// Where the frame of the run starts.
+    pub(super) run_offset: u64,
 }
 
 /// Where the frames about lanes go.
@@ -82,13 +84,9 @@ impl<'a> Meta<'a> {
             };
             match raw.decode() {
                 Ok(frame) => {
-                    if !self.take(frame, lanes, chunk.offset) {
-                        wrong(DecodeError::Malformed {
-                            what: "a name's id, which is 0 or has another name already",
-                            offset: raw.offset,
-                            expected: 1,
-                            found: 0,
-                        });
+                    if let Some(what) = self.take(frame, lanes, chunk.offset, raw.offset) {
+                        let (offset, expected, found) = (raw.offset, 1, 2);
+                        wrong(DecodeError::Malformed { what, offset, expected, found });
                     }
                 }
                 Err(FrameError::Unknown { .. }) => {
@@ -99,10 +97,23 @@ impl<'a> Meta<'a> {
         }
     }
 
-    /// `false` when the frame contradicts an earlier one.
-    fn take(&mut self, frame: Frame<'a>, lanes: &mut dyn LaneFrames<'a>, offset: u64) -> bool {
+    /// Takes a frame in. When it contradicts an earlier one, that one holds, and what is wrong is
+    /// returned.
+    fn take(
+        &mut self,
+        frame: Frame<'a>,
+        lanes: &mut dyn LaneFrames<'a>,
+        chunk: u64,
+        offset: u64,
+    ) -> Option<&'static str> {
         match frame {
-            Frame::Run(run) => self.run = self.run.or(Some(run)),
+            Frame::Run(run) => {
+                if self.run.is_none() {
+                    self.run_offset = offset;
+                }
+                let kept = *self.run.get_or_insert(run) == run;
+                return (!kept).then_some("another Run frame than the first");
+            }
             Frame::Tag(tag) => self.tags.push(tag),
             Frame::CargoFeature(item) => self.cargo_features.push(item.text),
             Frame::Cfg(item) => self.cfg.push(item.text),
@@ -112,22 +123,37 @@ impl<'a> Meta<'a> {
             Frame::GradientFamily(family) => self.gradient_families.push(family),
             Frame::ComparisonIdentity(identity) => self.comparison = Some(identity),
             Frame::Lane(claim) => lanes.claim(claim),
-            Frame::Name(name) => return self.names.insert(name),
+            Frame::Name(name) => {
+                let what = "a name's id, which is 0 or has another name already";
+                return (!self.names.insert(name)).then_some(what);
+            }
             Frame::Site(site) => self.sites.push(site),
-            Frame::DType(dtype) => _ = self.dtypes.entry(dtype.code).or_insert(dtype),
-            Frame::Device(device) => _ = self.devices.entry(device.code).or_insert(device),
-            Frame::Clock(clock) => _ = self.clocks.entry(clock.code).or_insert(clock),
+            Frame::DType(dtype) => {
+                let kept = *self.dtypes.entry(dtype.code).or_insert(dtype) == dtype;
+                return (!kept).then_some("a dtype's code, which stands for another already");
+            }
+            Frame::Device(device) => {
+                let kept = *self.devices.entry(device.code).or_insert(device) == device;
+                return (!kept).then_some("a device's code, which stands for another already");
+            }
+            Frame::Clock(clock) => {
+                let kept = *self.clocks.entry(clock.code).or_insert(clock) == clock;
+                return (!kept).then_some("a clock's code, which stands for another already");
+            }
             Frame::Calibration(sample) => self.calibrations.push(sample),
             Frame::Control(control) => self.controls.push(control),
             Frame::OpenSpan(open) => self.open_spans.push(open),
-            Frame::Terminal(terminal) => self.terminal = Some(terminal),
-            Frame::Totals(totals) => lanes.totals(totals, offset),
+            Frame::Terminal(terminal) => {
+                let kept = *self.terminal.get_or_insert(terminal) == terminal;
+                return (!kept).then_some("another Terminal frame than the first");
+            }
+            Frame::Totals(totals) => lanes.totals(totals, chunk),
             Frame::RecorderCost(cost) => self.cost = Some(cost),
             Frame::Hole(hole) => self.holes.push(hole),
             // Of a rings file only.
             Frame::RecordingFile(_) => {}
         }
-        true
+        None
     }
 
     /// The name of an element type: fixed below 128, defined by the file from there on.

@@ -59,6 +59,7 @@ mod recording;
 mod records;
 mod steps;
 mod track;
+mod verify;
 mod walk;
 
 pub use blocks::Block;

@@ -40,7 +40,7 @@ pub struct Recording<'a> {
     pub(super) missing: Vec<Missing>,
     pub(super) header_error: Option<DecodeError>,
     pub(super) findings: Vec<Finding>,
-    pub(super) odd_levels: Vec<Finding>,
+    pub(super) odd: Vec<Finding>,
     pub(super) trailer: Option<Trailer>,
     pub(super) torn: bool,
     pub(super) span: Option<(Ticks, Ticks)>,
@@ -278,8 +278,8 @@ impl<'a> Recording<'a> {
     }
 
     /// The first record of each chunk whose level is none that this version knows.
-    pub(super) fn odd_levels(&self) -> &[Finding] {
-        &self.odd_levels
+    pub(super) fn odd(&self) -> &[Finding] {
+        &self.odd
     }
 
     /// How the file ends, and whether all of it holds.

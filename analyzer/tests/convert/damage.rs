@@ -6,6 +6,7 @@ use tmrun_formats::wire::{Kind, Op, Record};
 use tmrun_formats::{GapReason, TensorId};
 
 use crate::make::{BARE, convert, document, lanes, lines, op, rec, tensor, trace};
+use crate::support::damaged_second_step;
 use crate::support::naive::chunks;
 
 fn file() -> Vec<u8> {
@@ -27,6 +28,20 @@ fn a_corrupt_chunk_is_a_gap_and_the_others_convert() {
     let meta = text.split(|&byte| byte == b'\n').next().expect("a line");
     let meta: serde_json::Value = serde_json::from_slice(meta).expect("JSON");
     assert_eq!(meta["gaps"], found["gaps"]);
+}
+
+#[test]
+fn a_step_that_may_have_been_in_a_corrupt_chunk_is_lost_and_not_unknown() {
+    let (whole, damaged) = damaged_second_step();
+    let of = |step| Options { step: Some(step), ..Options::default() };
+    convert(&whole, of(7)).expect_err("there is no such step");
+    let recording = Recording::open(&damaged, "test").expect("a header");
+    let plan = Plan::of(&recording, of(2)).expect("a plan");
+    assert!(plan.is_gone() && plan.is_empty());
+    assert_eq!(plan.lost().map(|gap| gap.records).collect::<Vec<_>>(), [2]);
+    assert_eq!(document(&damaged, of(2))["gaps"][0]["reason"], "corrupt");
+    let plan = Plan::of(&recording, of(3)).expect("a plan");
+    assert!(!plan.is_gone(), "this one is there");
 }
 
 #[test]

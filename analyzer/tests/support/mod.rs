@@ -4,6 +4,7 @@
 //! test wants wrong it changes afterwards with [`patch`].
 #![allow(dead_code, reason = "every test uses some of it")]
 
+pub mod command;
 pub mod naive;
 pub mod patch;
 pub mod record;
@@ -155,6 +156,20 @@ pub fn small() -> Vec<u8> {
         .records(0, &[span(2_200, 2_300, 2, 1)])
         .records(u16::MAX, &[gap(2_400, 2_500, 1, 0, tmrun_formats::GapReason::FOCUS)])
         .finish()
+}
+
+/// Three steps in a chunk each, and the same with the second one damaged.
+pub fn damaged_second_step() -> (Vec<u8>, Vec<u8>) {
+    use record::step;
+    let mut builder = Builder::started();
+    for number in 1..=3 {
+        let (start, end) = (number * 1_000, number * 1_000 + 900);
+        builder = builder.records(0, &[step(start, number, false), step(end, number, true)]);
+    }
+    let whole = builder.finish();
+    let mut damaged = whole.clone();
+    damaged[naive::chunks(&whole)[2].offset + 100] ^= 1;
+    (whole, damaged)
 }
 
 /// The run of every test.

@@ -4,8 +4,10 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use tmrun::scan::{ChunkCounts, LaneSteps, Names, Recording};
-use tmrun_formats::wire::Kind;
 use tmrun_formats::{LaneId, NameId, Phase};
+
+use super::cost::Cost;
+use super::ring::Rings;
 
 /// Numbers that both forms of the answer show.
 #[derive(Debug, Default)]
@@ -20,15 +22,7 @@ pub(super) struct Facts {
     /// The greatest half bracket of a calibration, in nanoseconds.
     pub(super) uncertainty_ns: u64,
     pub(super) cost: Option<Cost>,
-}
-
-/// What recording cost, as estimated from the recorder's own calibration.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Cost {
-    pub(super) record_ns: f64,
-    pub(super) span_ns: f64,
-    pub(super) total_ns: f64,
-    pub(super) step_ns: Option<f64>,
+    pub(super) rings: Option<Rings>,
 }
 
 impl Facts {
@@ -37,13 +31,16 @@ impl Facts {
         let steps = most_steps(recording);
         let uncertainty = recording.calibrations().uncertainty;
         let at = recording.span().map(|span| span.0).unwrap_or_default();
+        let span_ns = recording.span().map(|(first, last)| (clock.ns(first), clock.ns(last)));
+        let time_ns = span_ns.map(|(first, last)| last.saturating_sub(first));
         Self {
             chunks: *recording.chunk_counts(),
             steps,
             lost: lost(recording),
-            span_ns: recording.span().map(|(first, last)| (clock.ns(first), clock.ns(last))),
+            span_ns,
             uncertainty_ns: clock.span_ns(at, uncertainty),
-            cost: Cost::of(recording, steps.counts.steps),
+            cost: Cost::of(recording, &steps, time_ns),
+            rings: Rings::of(recording),
         }
     }
 }
@@ -78,20 +75,4 @@ fn lost(recording: &Recording<'_>) -> BTreeMap<LaneId, u64> {
         }
     }
     lost
-}
-
-impl Cost {
-    fn of(recording: &Recording<'_>, steps: u64) -> Option<Self> {
-        let cost = recording.meta().cost?;
-        let nominal = recording.header().ticks_per_second as f64;
-        let rate = recording.calibrations().measured_rate().unwrap_or(nominal);
-        let ns =
-            |thousandths: u64| Some(thousandths as f64 * 1e6 / rate).filter(|ns| ns.is_finite());
-        let (record_ns, span_ns) = (ns(cost.record)?, ns(cost.span)?);
-        let spans = recording.counts().of(Kind::Span);
-        let others = recording.counts().total().saturating_sub(spans);
-        let total_ns = spans as f64 * span_ns + others as f64 * record_ns;
-        let step_ns = (steps > 0).then(|| total_ns / steps as f64);
-        Some(Self { record_ns, span_ns, total_ns, step_ns })
-    }
 }

@@ -37,6 +37,7 @@ pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) ->
     object.u64("merged_gaps", recording.merged_gaps());
     push_clock(object.value("clock"), recording, facts);
     push_cost(object.value("recorder_cost"), recording, facts);
+    push_rings(object.value("rings"), facts);
     push_terminal(object.value("terminal"), recording);
     object.u64("open_spans", recording.meta().open_spans.len() as u64);
     object.end();
@@ -190,8 +191,32 @@ fn push_cost(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
     optional_f64(&mut object, "record_ns", Some(cost.record_ns));
     optional_f64(&mut object, "span_ns", Some(cost.span_ns));
     optional_f64(&mut object, "estimated_ns", Some(cost.total_ns));
-    optional_f64(&mut object, "estimated_ns_per_step", cost.step_ns);
+    optional_f64(&mut object, "estimated_ns_per_step", cost.step.map(|step| step.ns));
+    let by_level = cost.step.map(|step| step.by_level);
+    match by_level.filter(|levels| levels.iter().all(|ns| ns.is_finite())) {
+        Some(levels) => {
+            push_array(object.value("estimated_ns_per_step_by_level"), levels, |out, ns| {
+                _ = json::push_f64(out, ns);
+            })
+        }
+        None => object.null("estimated_ns_per_step_by_level"),
+    }
+    optional_f64(&mut object, "estimated_share_of_step", cost.step.and_then(|step| step.share));
     object.u64("unnamed", frame.unnamed);
+    object.end();
+}
+
+fn push_rings(out: &mut Vec<u8>, facts: &Facts) {
+    let Some(rings) = facts.rings else { return out.extend_from_slice(b"null") };
+    let mut object = Object::begin(out);
+    object.u64("slots", rings.slots);
+    optional_u64(&mut object, "fullest_lane", rings.fullest.map(|(lane, _)| lane.0.into()));
+    optional_u64(&mut object, "high_water", rings.fullest.map(|(_, waited)| waited));
+    optional_f64(&mut object, "headroom", rings.headroom());
+    let dropped = rings.dropped;
+    optional_u64(&mut object, "dropped_lane", dropped.map(|dropped| dropped.lane.0.into()));
+    optional_u64(&mut object, "worst_burst", dropped.map(|dropped| dropped.burst));
+    optional_u64(&mut object, "slots_needed", dropped.and_then(|dropped| dropped.slots));
     object.end();
 }
 

@@ -1,7 +1,9 @@
 //! `tmrun info FILE`: what is in a recording.
 
+mod cost;
 mod facts;
 mod json;
+mod ring;
 mod text;
 
 use std::path::PathBuf;

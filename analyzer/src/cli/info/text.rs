@@ -8,6 +8,7 @@ use tmrun_formats::{GapClass, LaneId, Level, Planes};
 use super::super::loss::Loss;
 use super::super::text::{Table, duration, moment, number, plain, plural};
 use super::facts::{Facts, pattern_of};
+use super::ring::{Dropped, high_water};
 
 /// The most rows of one table; `--json` has all.
 const ROWS: usize = 12;
@@ -23,6 +24,7 @@ pub(super) fn page(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Str
     page.levels();
     page.clock();
     page.cost();
+    page.rings();
     page.terminal();
     page.counts();
     page.lanes();
@@ -190,13 +192,40 @@ impl Page<'_> {
             duration(cost.span_ns),
             duration(cost.total_ns)
         );
-        if let Some(step_ns) = cost.step_ns {
-            let _ = write!(line, ", {} a step", duration(step_ns));
+        if let Some(step) = &cost.step {
+            let _ = write!(line, ", {} a step", duration(step.ns));
+            if let Some(share) = step.share {
+                let _ = write!(line, ", {} of it", percent(share));
+            }
         }
         self.field("cost", &line);
+        if let Some(step) = &cost.step {
+            let level = |(level, ns): (usize, &f64)| format!("{} at level {level}", duration(*ns));
+            let levels: Vec<_> = step.by_level.iter().enumerate().map(level).collect();
+            self.field("", &format!("a step: {}", levels.join(", ")));
+        }
         let unnamed = self.recording.meta().cost.map_or(0, |cost| cost.unnamed);
         if unnamed > 0 {
             self.field("names", &format!("{} did not fit", number(unnamed)));
+        }
+    }
+
+    fn rings(&mut self) {
+        let Some(rings) = self.facts.rings else { return };
+        let mut line = format!("{} a ring", plural(rings.slots, "record"));
+        if let (Some((lane, waited)), Some(headroom)) = (rings.fullest, rings.headroom()) {
+            let (waited, headroom) = (number(waited), percent(headroom));
+            let _ = write!(line, ", at most {waited} waited (lane {}): {headroom} free", lane.0);
+        }
+        self.field("rings", &line);
+        if let Some(Dropped { lane, burst, slots }) = rings.dropped {
+            let ring = match slots {
+                Some(slots) => format!("a ring of about {}", number(slots)),
+                None => "no ring".to_owned(),
+            };
+            let burst = plural(burst, "record");
+            let line = format!("{ring} would have held the worst burst, {burst} (lane {})", lane.0);
+            self.field("", &line);
         }
     }
 
@@ -227,7 +256,7 @@ impl Page<'_> {
 
     fn lanes(&mut self) {
         let lanes = self.recording.lanes();
-        let slots = self.recording.meta().run.map_or(0, |run| run.ring_slots);
+        let slots = self.facts.rings.map(|rings| rings.slots);
         let _ = writeln!(self.out, "\n{}", plural(lanes.len() as u64, "lane"));
         let heading = ["lane", "name", "records", "spans", "lost", "high water"];
         let mut table = Table::new(&heading).right(&[0, 2, 3, 4, 5]);
@@ -236,13 +265,14 @@ impl Page<'_> {
                 LaneId::RECORDER => ("-".to_owned(), "(recorder)".into()),
                 _ => (id.0.to_string(), plain(lane.claim.map_or("", |claim| claim.name))),
             };
-            let high = match lane.totals {
-                Some(totals) if slots > 0 && id != LaneId::RECORDER => {
-                    let share = totals.high_water as f64 / slots as f64 * 100.0;
-                    format!("{} ({share:.0}%)", number(totals.high_water))
+            let of_slots = slots.filter(|_| id != LaneId::RECORDER);
+            let waited = of_slots.and_then(|slots| Some((high_water(lane, slots)?, slots)));
+            let high = match (waited, lane.totals) {
+                (Some((waited, slots)), _) => {
+                    format!("{} ({})", number(waited), percent(waited as f64 / slots as f64))
                 }
-                Some(totals) => number(totals.high_water),
-                None => "?".to_owned(),
+                (None, Some(totals)) => number(totals.high_water),
+                (None, None) => "?".to_owned(),
             };
             let lost = number(self.facts.lost.get(&id).copied().unwrap_or_default());
             let (records, spans) = (number(lane.records), number(lane.spans));
@@ -273,6 +303,17 @@ impl Page<'_> {
         if let Some(more) = rows.checked_sub(ROWS).filter(|&more| more > 0) {
             let _ = writeln!(self.out, "  … and {} more; --json lists all", number(more as u64));
         }
+    }
+}
+
+/// A share, as precise as it is small.
+fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if p == 0.0 || p >= 9.95 => format!("{p:.0}%"),
+        p if p >= 0.1 => format!("{p:.1}%"),
+        p if p >= 0.001 => format!("{p:.3}%"),
+        _ => "under 0.001%".to_owned(),
     }
 }
 

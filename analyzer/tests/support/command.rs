@@ -1,0 +1,36 @@
+//! The command, run in a folder of its own.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder with a recording in it, `in.tmrun`.
+pub struct Folder {
+    folder: TempDir,
+}
+
+impl Folder {
+    pub fn with(file: &[u8]) -> Self {
+        let folder = Self { folder: tempfile::tempdir().expect("a folder") };
+        fs::write(folder.path("in.tmrun"), file).expect("written");
+        folder
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tmrun"));
+        command.current_dir(self.folder.path()).args(arguments).output().expect("tmrun runs")
+    }
+
+    /// The exit code, standard output and standard error.
+    pub fn tmrun(&self, arguments: &[&str]) -> (i32, String, String) {
+        let output = self.output(arguments);
+        let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("text");
+        (output.status.code().expect("an exit code"), text(&output.stdout), text(&output.stderr))
+    }
+}
