@@ -25,13 +25,11 @@ fn new_claims<const SLOTS: usize>(memory: &Memory<SLOTS>) -> Vec<u64> {
 
 #[test]
 fn a_lane_has_one_owner_at_a_time_who_goes_on_where_the_last_one_was() {
-    check(3, || {
+    check(3, |turn| {
         let memory = Memory::<4>::new();
-        let claimers = [1, 2].map(|owner| {
-            let memory = memory.clone();
-            loom::thread::spawn(move || u64::from(claim_once(&memory, owner)))
-        });
-        let claimed: u64 = claimers.into_iter().map(|claimer| claimer.join().unwrap()).sum();
+        let (one, another) = (memory.clone(), memory.clone());
+        let claimed = turn.both(move || claim_once(&one, 1), move || claim_once(&another, 2));
+        let claimed = u64::from(claimed.0) + u64::from(claimed.1);
         assert_ne!(claimed, 0);
         assert_eq!(memory.take().len() as u64, claimed, "a record each, none stored over");
         assert_eq!(new_claims(&memory).last(), Some(&(claimed - 1)), "and the last is known");
@@ -42,14 +40,13 @@ fn a_lane_has_one_owner_at_a_time_who_goes_on_where_the_last_one_was() {
 /// reading it.
 #[test]
 fn a_claim_is_seen_whole_or_not_at_all_and_once() {
-    check(3, || {
+    check(3, |turn| {
         let memory = Memory::<4>::new();
-        let claimer = loom::thread::spawn({
-            let memory = memory.clone();
-            move || (1..=3).for_each(|owner| assert!(claim_once(&memory, owner)))
-        });
-        let mut seen = new_claims(&memory);
-        claimer.join().unwrap();
+        let (claimer, drain) = (memory.clone(), memory.clone());
+        let ((), mut seen) = turn.both(
+            move || (1..=3).for_each(|owner| assert!(claim_once(&claimer, owner))),
+            move || new_claims(&drain),
+        );
         seen.extend(new_claims(&memory));
         assert!(seen.is_sorted_by(|a, b| a < b), "in order, and none twice");
         assert_eq!(seen.last(), Some(&2), "the last is remembered");

@@ -36,24 +36,22 @@ impl Recorded {
 
 #[test]
 fn a_drop_is_told_of_once_whoever_comes_first() {
-    check(2, || {
+    check(2, |turn| {
         let memory = Memory::<2>::claimed();
         // The ring is full, and one record is pending in a gap.
         assert_eq!((1..=3).filter(|&value| memory.push::<Still>(value, 1)).count(), 2);
-        let producer = loom::thread::spawn({
-            let memory = memory.clone();
-            move || (4..=5).filter(|&value| memory.push::<Still>(value, 1)).count()
-        });
-        let first = Recorded::default().end(&memory);
-        let between = begin::<Still>(LANE, &memory.block, &memory.slots);
-        let mut second = Recorded::default();
-        second.take(&memory);
-        producer.join().unwrap();
-        let second = second.end(&memory);
-        assert_eq!(
-            first + between + second + memory.block.unrecorded(),
-            5,
-            "every one is somewhere"
+        let (producer, drain) = (memory.clone(), memory.clone());
+        let (_, (recorded, second)) = turn.both(
+            move || (4..=5).filter(|&value| producer.push::<Still>(value, 1)).count(),
+            move || {
+                let first = Recorded::default().end(&drain);
+                let between = begin::<Still>(LANE, &drain.block, &drain.slots);
+                let mut second = Recorded::default();
+                second.take(&drain);
+                (first + between, second)
+            },
         );
+        let all = recorded + second.end(&memory) + memory.block.unrecorded();
+        assert_eq!(all, 5, "every one is somewhere");
     });
 }

@@ -74,30 +74,22 @@ fn new_site() -> &'static Site {
 
 #[test]
 fn a_new_site_ends_up_as_the_last_change_says() {
-    check(3, || {
+    check(3, |turn| {
         let (asking, site) = (Asking::new(), new_site());
         asking.set_level(Level::PULSE);
-        let changer = loom::thread::spawn({
-            let asking = asking.clone();
-            move || asking.set_level(Level::TIMING)
-        });
-        asking.reach(site);
-        changer.join().unwrap();
+        let (changer, reacher) = (asking.clone(), asking.clone());
+        turn.both(move || changer.set_level(Level::TIMING), move || reacher.reach(site));
         assert!(asking.reach(site), "the level is 1, and the site asks for it");
     });
 }
 
 #[test]
 fn threads_that_reach_a_site_together_link_it_once_and_miss_nothing() {
-    check(3, || {
+    check(3, |turn| {
         let (asking, site) = (Asking::new(), new_site());
         asking.set_level(Level::TIMING);
-        let other = loom::thread::spawn({
-            let asking = asking.clone();
-            move || assert!(asking.reach(site))
-        });
-        assert!(asking.reach(site));
-        other.join().unwrap();
+        let (one, another) = (asking.clone(), asking.clone());
+        assert_eq!(turn.both(move || one.reach(site), move || another.reach(site)), (true, true));
         assert!(asking.reach(site));
         assert_eq!(asking.shared.sites.iter().count(), 1);
     });
@@ -106,18 +98,14 @@ fn threads_that_reach_a_site_together_link_it_once_and_miss_nothing() {
 #[test]
 fn a_new_site_ends_up_as_the_last_focus_says() {
     for last in [Threshold::of(Level::TIMING), Threshold::OFF] {
-        check(3, move || {
+        check(3, move |turn| {
             let (asking, site) = (Asking::new(), new_site());
             asking.set_level(Level::PULSE);
             if last == Threshold::OFF {
                 asking.set_focus(Threshold::of(Level::TIMING));
             }
-            let changer = loom::thread::spawn({
-                let asking = asking.clone();
-                move || asking.set_focus(last)
-            });
-            asking.reach(site);
-            changer.join().unwrap();
+            let (changer, reacher) = (asking.clone(), asking.clone());
+            turn.both(move || changer.set_focus(last), move || reacher.reach(site));
             assert_eq!(asking.reach(site), last != Threshold::OFF);
         });
     }
@@ -126,18 +114,15 @@ fn a_new_site_ends_up_as_the_last_focus_says() {
 #[test]
 fn a_new_node_ends_up_as_the_last_focus_says() {
     for last in [Threshold::of(Level::TIMING), Threshold::OFF] {
-        check(3, move || {
+        check(3, move |turn| {
             let asking = Asking::new();
             asking.set_level(Level::PULSE);
             if last == Threshold::OFF {
                 asking.set_focus(Threshold::of(Level::TIMING));
             }
-            let changer = loom::thread::spawn({
-                let asking = asking.clone();
-                move || asking.set_focus(last)
-            });
-            assert_eq!(asking.names().intern(&Node::named("node")), NameId(2));
-            changer.join().unwrap();
+            let (changer, namer) = (asking.clone(), asking.clone());
+            let intern = move || namer.names().intern(&Node::named("node"));
+            assert_eq!(turn.both(move || changer.set_focus(last), intern).1, NameId(2));
             assert_eq!(asking.focused(), last);
         });
     }

@@ -19,11 +19,46 @@ use crate::drain::overruns;
 use crate::lane::{LaneBlock, LaneMirror};
 use crate::ring::{self, Ring, Slot};
 
-/// Checks a model with up to so many preemptions.
-fn check(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
-    let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(preemptions);
-    builder.check(model);
+/// Checks a model of two parties with up to so many preemptions, twice.
+///
+/// The checker runs a model once and then tries what could have gone otherwise, by the last access to
+/// each object: who reads its own counter before it writes it hides from it who had read the counter
+/// before. So each of the two goes first once.
+fn check(preemptions: usize, model: impl Fn(Turn) + Copy + Send + Sync + 'static) {
+    for turn in [Turn::Caller, Turn::Other] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(preemptions);
+        builder.check(move || model(turn));
+    }
+}
+
+/// Which of two parties goes first, when nothing is known of what could go otherwise.
+#[derive(Clone, Copy)]
+enum Turn {
+    Caller,
+    Other,
+}
+
+impl Turn {
+    /// Runs both at once.
+    fn both<A: 'static, B: 'static>(
+        self,
+        caller: impl FnOnce() -> A + 'static,
+        other: impl FnOnce() -> B + 'static,
+    ) -> (A, B) {
+        match self {
+            Self::Caller => {
+                let other = loom::thread::spawn(other);
+                let caller = caller();
+                (caller, other.join().unwrap())
+            }
+            Self::Other => {
+                let caller = loom::thread::spawn(caller);
+                let other = other();
+                (caller.join().unwrap(), other)
+            }
+        }
+    }
 }
 
 /// A clock that stands still.

@@ -23,14 +23,13 @@ fn take<const SLOTS: usize>(memory: &Memory<SLOTS>) -> (Vec<u32>, u64) {
 
 #[test]
 fn a_record_that_is_stored_over_while_it_is_copied_is_lost_and_never_torn() {
-    check(3, || {
+    check(3, |turn| {
         let memory = Memory::<2>::claimed();
-        let producer = loom::thread::spawn({
-            let memory = memory.clone();
-            move || (0..3).for_each(|value| assert!(memory.push::<Overwrite<Still>>(value, 1)))
-        });
-        let (mut values, mut lost) = take(&memory);
-        producer.join().unwrap();
+        let (producer, drain) = (memory.clone(), memory.clone());
+        let ((), (mut values, mut lost)) = turn.both(
+            move || (0..3).for_each(|value| assert!(producer.push::<Overwrite<Still>>(value, 1))),
+            move || take(&drain),
+        );
         let (rest, more) = take(&memory);
         values.extend(rest);
         lost += more;

@@ -7,15 +7,13 @@ use super::{Memory, Still, check, value};
 /// published slots as memory, and the producer may store to those that were given back.
 #[test]
 fn what_is_stored_is_taken_whole_and_the_rest_is_counted() {
-    check(3, || {
+    check(3, |turn| {
         let memory = Memory::<2>::claimed();
-        let producer = loom::thread::spawn({
-            let memory = memory.clone();
-            move || (1..=4).filter(|&value| memory.push::<Still>(value, 1)).collect::<Vec<_>>()
-        });
-        let mut taken = memory.take();
-        taken.extend(memory.take());
-        let stored = producer.join().unwrap();
+        let (producer, drain) = (memory.clone(), memory.clone());
+        let (stored, mut taken) = turn.both(
+            move || (1..=4).filter(|&value| producer.push::<Still>(value, 1)).collect::<Vec<_>>(),
+            move || [drain.take(), drain.take()].concat(),
+        );
         taken.extend(memory.take());
         let values: Vec<u32> = taken.iter().filter_map(value).collect();
         assert_eq!(values, stored);
@@ -27,20 +25,17 @@ fn what_is_stored_is_taken_whole_and_the_rest_is_counted() {
 /// A group is published with one store: it is taken whole or not at all.
 #[test]
 fn a_group_is_taken_whole() {
-    check(3, || {
+    check(3, |turn| {
         let memory = Memory::<4>::claimed();
-        let producer = loom::thread::spawn({
-            let memory = memory.clone();
-            move || (1..=2).for_each(|value| assert!(memory.push::<Still>(value, 2)))
-        });
-        let mut taken = 0;
-        for _ in 0..2 {
-            let records = memory.take();
+        let (producer, drain) = (memory.clone(), memory.clone());
+        let ((), taken) = turn.both(
+            move || (1..=2).for_each(|value| assert!(producer.push::<Still>(value, 2))),
+            move || [drain.take(), drain.take()],
+        );
+        for records in &taken {
             let values: Vec<u32> = records.iter().filter_map(value).collect();
             assert!(values.len() % 2 == 0 && values.chunks(2).all(|pair| pair[0] == pair[1]));
-            taken += values.len();
         }
-        producer.join().unwrap();
-        assert_eq!(taken + memory.take().len(), 4);
+        assert_eq!(taken.concat().len() + memory.take().len(), 4);
     });
 }
