@@ -152,12 +152,14 @@ impl Sink for &mut Busy<'_> {
 #[test]
 fn groups_that_are_written_over_between_two_looks_leave_no_end_behind() {
     for each in 1..40 {
-        let probe = Box::new(Probe::<Newest, 1, 64, 16>::new());
+        let probe = Box::new(Probe::<Newest, 1, 64, 512>::new());
         let lane = probe.view().claim("producer").unwrap();
         let attempted: u64 = (1..=300_u64).map(|left| left % 16 + 1).sum();
         let mut busy = Busy { memory: Memory::default(), lane, left: 300, each };
         let mut drain = start(probe.view(), &mut busy, Level::TIMING);
-        for _ in 0..400 {
+        for look in 0..400 {
+            // A new name is written between the look at the head and the copy.
+            probe.view().name(&format!("node {look}"));
             drain.poll(Flush::All).unwrap();
         }
         let (summary, ended) = drain.finish(&[support::TERMINAL]);
