@@ -254,6 +254,30 @@ fn a_hole_is_declared_and_counts_once() {
 }
 
 #[test]
+fn a_damaged_chunk_that_counts_no_records_is_no_hole() {
+    let mut file = Builder::started().records(0, &[]).records(0, &[scalar(1_000, 2, 1.0)]).finish();
+    let empty = chunks(&file)[1].offset;
+    // Times of what is not there. Its finding says so, and nothing is missing.
+    file[empty + 40] ^= 1;
+    patch::header_crc(&mut file, empty);
+    assert_eq!(open(&file).findings().len(), 1);
+    assert_eq!(open(&file).gaps(), []);
+    check(&file);
+
+    // A newer version wrote something that it does not count in records, and that is damaged.
+    let mut file = Builder::started().records(0, &[scalar(1_000, 2, 1.0)]).finish();
+    let newer = chunks(&file)[1].offset;
+    file[newer + 5] = 1;
+    patch::put_word(&mut file, newer + 20, 0);
+    patch::header_crc(&mut file, newer);
+    file[newer + 70] ^= 1;
+    let recording = open(&file);
+    let lost: Vec<_> = recording.missing().iter().map(|m| (m.gap.lane, m.gap.records)).collect();
+    assert!(lost.contains(&(Some(LaneId(0)), 0)), "{lost:?}");
+    check(&file);
+}
+
+#[test]
 fn the_totals_count_the_gaps_that_were_added() {
     let mut file = rich();
     let meta = chunks(&file).into_iter().filter(|chunk| chunk.kind == 2).nth(1).expect("metadata");

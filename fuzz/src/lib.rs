@@ -18,12 +18,24 @@ pub type Target = (&'static str, fn(&[u8]));
 pub const TARGETS: [Target; 7] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
-    ("salvage", salvage),
+    ("tmrun_salvage", tmrun_salvage),
     ("meta_frame", meta_frame),
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
     ("audit", audit),
 ];
+
+/// From here on everything happens on the thread that calls. The chunks of a small input are not
+/// worth handing over, and what an input reaches is the same every time.
+///
+/// # Panics
+///
+/// When called twice.
+#[cfg(feature = "engine")]
+pub fn stay_on_this_thread() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread();
+    pool.build_global().expect("nothing has been handed over yet");
+}
 
 /// A whole `.tmrun`, as it is and with its sums made right: walked, scanned and counted twice, with
 /// the same result, and converted to what reads again.
@@ -38,7 +50,9 @@ pub fn rings_file(data: &[u8]) {
     rings::read(data);
     let mut file = data.to_vec();
     file.resize(data.len().max(80 << 10), 0);
-    rings::read(&seal::rings(file));
+    let file = seal::rings(file);
+    rings::read(&file);
+    rings::join(&file);
 }
 
 fn scan(data: &[u8]) {
@@ -91,7 +105,7 @@ fn convert(recording: &Recording<'_>) {
 
 /// Any bytes, and with their sums made right, salvaged: a recording with as many records and as much
 /// missing, which salvages to itself.
-pub fn salvage(data: &[u8]) {
+pub fn tmrun_salvage(data: &[u8]) {
     salvage_bytes(data);
     salvage_bytes(&seal::file(data));
 }

@@ -1,5 +1,7 @@
 //! The rings of a process that is gone.
 
+use tmrun::salvage::{self, Rings};
+use tmrun::scan::Recording;
 use tmrun_formats::LaneId;
 use tmrun_formats::rings::{ClockCell, LaneImage, NameImage, RingsHeader, RunArea};
 use tmrun_formats::wire::{Frames, Record};
@@ -35,6 +37,22 @@ pub(crate) fn read(file: &[u8]) {
         assert!(block.last_claims().count() <= LaneImage::CLAIM_COUNT);
         assert!(block.open_spans().count() < LaneImage::OPEN_COUNT);
         let _ = block.last_span();
+    }
+}
+
+/// What had been drained of them: a recording that breaks off.
+const DRAINED: &[u8] = include_bytes!("../../testdata/v1/tiny.tmrun").split_at(384).0;
+
+/// Joined to what had been drained, and to nothing: a recording that salvages like any other, and is
+/// not much larger than what it is made of.
+pub(crate) fn join(file: &[u8]) {
+    let Ok(rings) = Rings::open(file) else { return };
+    let drained = Recording::open(DRAINED, "drained").expect("it has a header");
+    for drained in [None, Some(&drained)] {
+        let mut joined = Vec::new();
+        salvage::join(drained, &rings, &mut joined).expect("memory takes everything");
+        assert!(joined.len() < 64 * (file.len() + DRAINED.len()), "{} bytes", joined.len());
+        crate::salvage_bytes(&joined);
     }
 }
 

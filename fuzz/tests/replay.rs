@@ -8,7 +8,7 @@ use tmrun_fuzz::TARGETS;
 fn inputs(target: &str) -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared: &[&str] = match target {
-        "tmrun_file" | "salvage" => &["../testdata/v1"],
+        "tmrun_file" | "tmrun_salvage" => &["../testdata/v1"],
         "meta_frame" => &[],
         _ => &["../testdata/runtime/valid", "../testdata/runtime/audit"],
     };

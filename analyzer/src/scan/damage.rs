@@ -53,7 +53,7 @@ struct Suspect {
     lane: Option<LaneId>,
     range: Option<(Ticks, Ticks)>,
     planes: Planes,
-    /// Its kind is known not to be records, so no hole in a lane's sequence is its doing.
+    /// It is known to have held no positions, so no hole in a lane's sequence is its doing.
     apart: bool,
     /// The greatest tick of the chunk of records before it in the file, and the least of the one
     /// behind it.
@@ -98,8 +98,17 @@ impl Damages {
         self.holes.push(hole);
     }
 
-    /// Records of which the header is there, in so many bytes from `offset` on.
+    /// Records of which the header is there, in so many bytes from `offset` on. Where it counts none
+    /// nothing is missing; or nobody knows what, when a newer version wrote something.
     pub(super) fn counted(&mut self, gap: Gap, header: &ChunkHeader, (offset, len): (u64, u64)) {
+        if header.records == 0 {
+            if header.payload_len > 0 {
+                let (lane, range) = (gap.lane, Some((gap.first, gap.last)));
+                let suspect = Suspect::at((offset, len), "records", gap.reason);
+                self.suspects.push(Suspect { lane, range, apart: true, ..suspect });
+            }
+            return;
+        }
         let position = Some(header.first_sequence);
         self.counted.push(Missing { what: "records", gap, position, offset, len, declared: false });
     }
