@@ -264,6 +264,19 @@ fn a_hole_that_the_file_declares_is_lost_for_its_reason_and_no_damage() {
 }
 
 #[test]
+fn a_hole_or_a_chunk_of_no_records_says_nothing() {
+    let file = Builder::started()
+        .meta(&[hole(0, 50, 0, GapReason::LAPPED)])
+        .chunk_of(Place { lane: LaneId(0), sequence: 70, span: SpanId(1) }, &[])
+        .records(0, &[scalar(1_000, 2, 1.0)])
+        .finish();
+    let recording = open(&file);
+    assert_eq!(recording.findings(), []);
+    assert_eq!(recording.gaps(), []);
+    assert_eq!(recording.lanes().get(LaneId(0)).map(|lane| lane.end), Some(1));
+}
+
+#[test]
 fn what_is_not_declared_of_a_hole_is_damage() {
     let file = Builder::started()
         .records(0, &[span(1_000, 1_100, 1, 1)])

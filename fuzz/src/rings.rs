@@ -60,6 +60,44 @@ pub(crate) fn join(file: &[u8]) {
 mod tests {
     use super::*;
 
+    /// The committed rings, with `arena` as the text, to which every entry of the name table, every
+    /// code and every claim refers.
+    fn all_of_one_text(arena: &[u8]) -> Vec<u8> {
+        const NAMES: u64 = 1_000;
+        let mut file = include_bytes!("../corpus/rings_file/small").to_vec();
+        file.resize(80 << 10, 0);
+        let header = RingsHeader::decode(&file).unwrap();
+        let (entries, length) = (file.len() as u64, arena.len() as u64);
+        let words = [0, length + 1, 0, 0, 0, 0, 0, 0, 1].map(|word| word as u32);
+        let entry = words.map(u32::to_le_bytes);
+        (0..NAMES).for_each(|_| file.extend(entry.as_flattened()));
+        let header = RingsHeader {
+            names: NAMES,
+            entries,
+            arena: file.len() as u64,
+            arena_length: length,
+            codes: entries + 32,
+            lanes: 16,
+            blocks: file.len() as u64 + length,
+            ..header
+        };
+        file.extend(arena);
+        let mut block = vec![1; LaneImage::SIZE];
+        for claim in block[LaneImage::CLAIM..LaneImage::OPEN].chunks_exact_mut(8) {
+            claim.copy_from_slice(&1_u64.to_le_bytes());
+        }
+        (0..header.lanes).for_each(|_| file.extend(&block));
+        file[..RingsHeader::SIZE].copy_from_slice(&header.encode());
+        file
+    }
+
+    #[test]
+    fn a_text_that_everything_refers_to_is_not_told_without_bound() {
+        let file = all_of_one_text(&[b'a'; 100_000]);
+        assert!(Rings::open(&file).is_ok());
+        join(&file);
+    }
+
     #[test]
     fn the_committed_rings_lead_past_every_sum() {
         let mut file = include_bytes!("../corpus/rings_file/small").to_vec();

@@ -149,6 +149,8 @@ impl<'a> Meta<'a> {
             }
             Frame::Totals(totals) => lanes.totals(totals, chunk),
             Frame::RecorderCost(cost) => self.cost = Some(cost),
+            // A hole of no records says nothing.
+            Frame::Hole(hole) if hole.records == 0 => {}
             Frame::Hole(hole) => self.holes.push(hole),
             // Of a rings file only.
             Frame::RecordingFile(_) => {}

@@ -32,6 +32,10 @@ impl LaneAt {
 
     /// Takes in the header of a chunk of records at `offset`.
     fn follow(&mut self, header: &ChunkHeader, offset: u64) -> Follows {
+        if header.records == 0 {
+            // It takes no position, wherever it says that it stands.
+            return Follows::Directly;
+        }
         let first = header.first_sequence;
         if self.last_offset == 0 {
             // Its first chunk. Claims that came and went too fast to be named may lie before the
@@ -47,9 +51,7 @@ impl LaneAt {
         let bytes = (self.last_offset, offset);
         self.next = next;
         self.last_offset = offset;
-        if header.records > 0 {
-            self.greatest = self.greatest.max(Some(header.greatest));
-        }
+        self.greatest = self.greatest.max(Some(header.greatest));
         if missing == 0 {
             return Follows::Directly;
         }
@@ -133,7 +135,7 @@ impl Track {
         for raw in chunk.frames().map_while(Result::ok) {
             match raw.decode() {
                 Ok(Frame::Lane(claim)) => _ = self.entry(claim.lane, claim.sequence),
-                Ok(Frame::Hole(hole)) => {
+                Ok(Frame::Hole(hole)) if hole.records > 0 => {
                     let lane = self.entry(hole.lane, hole.sequence);
                     if lane.last_offset == 0 {
                         lane.next = lane.next.min(hole.sequence);

@@ -13,6 +13,9 @@ use crate::scan::Recording;
 const DEVICES: usize = 254;
 const FIRST_DEVICE: u8 = 1;
 const FIRST_DTYPE: u8 = 128;
+/// Bytes of the name of a lane, a device or a dtype, at most. A recorder's are a word or a few, and
+/// any number of them may refer to the same text.
+const WORD: usize = 4096;
 
 pub(super) struct NameTable<'n> {
     drained: Option<&'n Recording<'n>>,
@@ -40,10 +43,11 @@ impl<'n> NameTable<'n> {
         self.drained.and_then(|drained| drained.names().text(id))
     }
 
-    /// The text of a name; empty when nobody knows it.
+    /// The text of a name, or how it begins; empty when nobody knows it.
     pub(super) fn text(&self, id: NameId) -> &'n str {
         let found = || self.found.get(&id).map(|name| name.text);
-        self.known(id).or_else(found).unwrap_or_default()
+        let text = self.known(id).or_else(found).unwrap_or_default();
+        text.get(..text.floor_char_boundary(WORD)).unwrap_or_default()
     }
 
     /// Of two definitions that differ the first holds: only new ones are told.
