@@ -293,16 +293,20 @@ fn the_totals_count_the_gaps_that_were_added() {
 
 #[test]
 fn gaps_that_find_no_room_on_the_recorders_lane_go_elsewhere() {
-    let totals = TotalsV1 { lane: LaneId::RECORDER, records: u64::MAX, ..TotalsV1::default() };
-    let mut file = Builder::started()
-        .records(u16::MAX, &[level(1_000, 1_010, 2, 2)])
-        .meta(&[Frame::Totals(totals)])
-        .unfinished();
-    file[64 + 70] ^= 1;
-    let out = salvaged(&file);
-    let after = open(&out);
-    assert_eq!(after.verify(), []);
-    assert_eq!(gaps(&after), gaps(&open(&file)));
+    for (end, lane) in [(u64::MAX, u16::MAX - 1), (u64::MAX - 1, u16::MAX)] {
+        let totals = TotalsV1 { lane: LaneId::RECORDER, records: end, ..TotalsV1::default() };
+        let mut file = Builder::started()
+            .records(u16::MAX, &[level(1_000, 1_010, 2, 2)])
+            .meta(&[Frame::Totals(totals)])
+            .unfinished();
+        file[64 + 70] ^= 1;
+        let out = salvaged(&file);
+        let after = open(&out);
+        assert_eq!(after.verify(), []);
+        assert_eq!(gaps(&after), gaps(&open(&file)));
+        let last = chunks(&out).into_iter().rfind(|chunk| chunk.kind == 1).expect("the gap");
+        assert_eq!(last.lane, lane);
+    }
 }
 
 #[test]

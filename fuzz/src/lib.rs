@@ -5,9 +5,10 @@ mod rings;
 mod seal;
 
 use tmrun::audit::audit as audit_trace;
-use tmrun::convert::{Form, Options, Plan};
+use tmrun::convert::{Form, Options, Plan, Schema};
 use tmrun::salvage;
 use tmrun::scan::Recording;
+use tmrun_formats::Phase;
 use tmrun_formats::runtime;
 use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 
@@ -82,6 +83,7 @@ fn scan(data: &[u8]) {
     let grouped: usize =
         recording.record_chunks().flat_map(|chunk| groups(chunk.records())).map(<[_]>::len).sum();
     assert_eq!(records, grouped, "groups neither lose nor repeat a record");
+    assert_eq!(records as u64, recording.counts().total(), "they are counted once");
     let clock = recording.clock();
     for chunk in recording.record_chunks() {
         for record in chunk.records() {
@@ -93,10 +95,13 @@ fn scan(data: &[u8]) {
 }
 
 fn convert(recording: &Recording<'_>) {
-    for form in [Form::Document, Form::Lines] {
-        let Ok(plan) = Plan::of(recording, Options { form, ..Options::default() }) else {
-            continue;
-        };
+    let all = Options::default();
+    let lines = Options { form: Form::Lines, ..all };
+    let step = recording.lanes().iter().filter_map(|(_, lane)| lane.steps.first).min();
+    let of_step = Options { schema: Schema::V2, step, phase: Some(Phase::TRAIN), ..lines };
+    let oldest = Options { schema: Schema::V1, step, ..all };
+    for options in [all, lines, of_step, oldest] {
+        let Ok(plan) = Plan::of(recording, options) else { continue };
         let mut trace = Vec::new();
         plan.write(&mut trace, &|_| ()).expect("memory takes everything");
         runtime::read(&trace).expect("what is converted reads");
@@ -126,6 +131,8 @@ fn salvage_bytes(data: &[u8]) {
     };
     assert_eq!(lost(&again), lost(&damaged), "nothing lost is hidden, nor counted twice");
     assert!(again.missing().iter().all(|missing| missing.declared), "the file is whole");
+    let was_right = damaged.header_error().is_none() && damaged.verify().is_empty();
+    assert!(again.verify().is_empty() || !was_right, "what was right stays right");
     assert_eq!(salvaged(&again), whole);
 }
 

@@ -36,7 +36,7 @@ impl<'r> Gaps<'r> {
         let (lane, mut sequence) = (self.lane, self.sequence);
         for missing in self.missing.chunks(A_CHUNK) {
             let records: Vec<Record> =
-                (sequence..).zip(missing).map(|(at, missing)| record(missing, at)).collect();
+                missing.iter().zip(sequence..).map(|(missing, at)| record(missing, at)).collect();
             file.frames(holes.before(lane, sequence))?;
             file.records(Place { lane, sequence, span: SpanId::NONE }, &records)?;
             sequence = sequence.saturating_add(records.len() as u64);

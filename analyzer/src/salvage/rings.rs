@@ -114,27 +114,24 @@ pub fn join(
     let mut counters = Counters::of(drained);
     let mut greatest = drained.and_then(|drained| drained.span()).map_or(Ticks(0), |span| span.1);
     let mut ends = Vec::new();
-    let mut recorder_end = 0;
     for lane in rings.lanes() {
         let ring = Ring::of(rings, lane, whole.next.get(&lane).copied());
         claims(drained, &names, lane, &ring, &mut tail)?;
         ring.write(&mut counters, &mut tail)?;
         greatest = greatest.max(ring.greatest());
-        if lane == LaneId::RECORDER {
-            recorder_end = ring.end();
-        }
         ends.push((lane, ring));
     }
     let gaps: Vec<_> =
         ends.iter().filter_map(|(lane, ring)| counters.closing(*lane, ring)).collect();
     let missed = counters.missed(rings);
     let closing: Vec<_> = gaps.into_iter().chain(missed).collect();
-    let recorder_end = tail.gaps(recorder_end, &closing)?;
+    let (gaps_lane, gaps_from) = room(&ends, &whole, closing.len() as u64);
+    let gaps_end = tail.gaps(gaps_lane, gaps_from, &closing)?;
 
     let open = ends.iter().flat_map(|(lane, ring)| open_spans(*lane, ring));
     tail.frames(open.map(Frame::OpenSpan))?;
     let totals = ends.iter().filter_map(|(lane, ring)| {
-        let records = if *lane == LaneId::RECORDER { recorder_end } else { ring.end() };
+        let records = if *lane == gaps_lane { gaps_end } else { ring.end() };
         totals(*lane, ring, records)
     });
     tail.frames(totals.map(Frame::Totals))?;
@@ -179,6 +176,19 @@ impl<'d> Whole<'d> {
         }
         whole
     }
+}
+
+/// Where so many records go that say what is missing: behind all else of the recorder's lane, or of
+/// the last one that has room for them.
+fn room(ends: &[(LaneId, Ring<'_>)], whole: &Whole<'_>, records: u64) -> (LaneId, u64) {
+    let end = |lane| {
+        let ring = ends.iter().find(|(id, _)| *id == lane).map(|(_, ring)| ring.end());
+        (lane, ring.or_else(|| whole.next.get(&lane).copied()).unwrap_or_default())
+    };
+    let has_room = |(_, end): &(LaneId, u64)| end.checked_add(records).is_some();
+    let lanes = (0..=LaneId::RECORDER.0).rev().map(LaneId);
+    // A file of 65,536 lanes that are all at their end is none.
+    lanes.map(end).find(has_room).unwrap_or((LaneId::RECORDER, 0))
 }
 
 /// What the drained recording does not say of the run, its names and its clock.

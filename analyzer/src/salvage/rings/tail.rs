@@ -63,16 +63,18 @@ impl<'o> Tail<'o> {
         self.chunk(header, &payload)
     }
 
-    /// Gap records on the recorder's lane, from this position on. Returns the one behind them.
-    pub(super) fn gaps(&mut self, sequence: u64, gaps: &[Gap]) -> io::Result<u64> {
-        let records: Vec<Record> = (sequence..)
-            .zip(gaps)
-            .map(|(at, gap)| {
+    /// Gap records on this lane, which has room for them from this position on. Returns the one
+    /// behind them.
+    pub(super) fn gaps(&mut self, lane: LaneId, sequence: u64, gaps: &[Gap]) -> io::Result<u64> {
+        let records: Vec<Record> = gaps
+            .iter()
+            .zip(sequence..)
+            .map(|(gap, at)| {
                 let header = RecordHeader::of::<Gap>(Level::PULSE);
                 Record::new(RecordHeader { ticks: gap.first, seq: at as u32, ..header }, gap)
             })
             .collect();
-        let place = Place { lane: LaneId::RECORDER, sequence, span: SpanId::NONE };
+        let place = Place { lane, sequence, span: SpanId::NONE };
         self.records(place, &records)?;
         Ok(sequence.saturating_add(records.len() as u64))
     }
