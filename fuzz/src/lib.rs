@@ -4,7 +4,7 @@
 mod rings;
 mod seal;
 
-use tmrun::audit::audit as audit_trace;
+use tmrun::audit::{ExpectedIdentity, audit as audit_trace};
 use tmrun::convert::{Form, Options, Plan, Schema};
 use tmrun::salvage;
 use tmrun::scan::Recording;
@@ -149,35 +149,45 @@ pub fn meta_frame(data: &[u8]) {
     }
 }
 
-/// A runtime trace as a document: what validates is written, and reads as the same.
+/// A runtime trace as a document: what reads is valid, reads without being told its form, and is
+/// written in both forms as what reads as the same.
 pub fn runtime_document(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(document) = runtime::parse_json(text) {
+        assert_eq!(runtime::read(data).as_ref(), Ok(&document));
         round_trip(&document);
     }
 }
 
-/// A runtime trace as lines.
+/// A runtime trace as lines: the same. A line alone is taken for a document that is broken.
 pub fn runtime_jsonl(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     if let Ok(document) = runtime::parse_jsonl(text) {
+        assert!(runtime::read(data).as_ref() == Ok(&document) || !text.trim().contains('\n'));
         round_trip(&document);
     }
 }
 
 fn round_trip(document: &runtime::RuntimeDocument) {
-    if document.validate().is_err() {
-        return;
+    document.validate().expect("what reads is valid");
+    for written in [document.to_json(), document.to_jsonl()] {
+        let written = written.expect("a valid trace can be written");
+        assert_eq!(runtime::read(&written).as_ref(), Ok(document));
     }
-    let json = document.to_json().expect("a valid trace can be written");
-    let again = runtime::read(&json).expect("what is written reads");
-    assert_eq!(&again, document);
 }
 
-/// Any runtime trace, audited: the report is valid JSON.
+/// Any runtime trace, audited: the report is JSON of one object, and text that a terminal shows as
+/// it is. What nobody calls clean has findings.
 pub fn audit(data: &[u8]) {
-    if let Ok(document) = runtime::read(data) {
-        let report = audit_trace(&document, None);
-        assert!(!report.to_string().is_empty());
+    let Ok(document) = runtime::read(data) else { return };
+    let id = |text: &str| Some(text.to_owned());
+    let expected = ExpectedIdentity { analysis_id: id("analysis"), build_id: id("build") };
+    for expected in [None, Some(&expected)] {
+        let report = audit_trace(&document, expected);
+        let shown = report.to_string();
+        assert!(!shown.chars().any(|c| c != '\n' && c.is_control()), "{shown:?}");
+        let json = serde_json::to_value(&report).expect("a report is JSON");
+        assert!(json.is_object());
+        assert!(report.has_findings() || report.is_clean() && !report.has_unknown_evidence());
     }
 }
