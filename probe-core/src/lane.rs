@@ -5,6 +5,7 @@ mod account;
 mod claim;
 mod mirror;
 mod open;
+mod part;
 mod steps;
 
 use tmrun_formats::wire::{Payload, RecordHeader, flags};

@@ -117,7 +117,7 @@ pub use places::DevicePlace;
 pub use probe::{NoLane, Probe, ProbeRef};
 pub use record::{Lane, Recorder, Target};
 #[cfg(feature = "std")]
-pub use recording::{ProfileRun, RecordError, Recording};
+pub use recording::{DumpOn, ProfileRun, RecordError, Recording};
 pub use sink::{MemoryFull, Sink, SliceSink};
 pub use site::Site;
 #[doc(hidden)]

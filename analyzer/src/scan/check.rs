@@ -1,7 +1,7 @@
 //! One chunk by itself: everything about it that needs no other chunk.
 
 use tmrun_formats::wire::{self, Chunk, ChunkKind, GROUP_MAX, Kind, LevelChange, Record, Step};
-use tmrun_formats::{DecodeError, GapClass, Level, NameId, Planes, Ticks};
+use tmrun_formats::{DecodeError, Level, NameId, Ticks};
 
 use super::counts::Counts;
 use super::gaps::{Gap, GapList};
@@ -143,13 +143,10 @@ impl Checked {
         } else if let Some(change) = record.payload::<LevelChange>() {
             self.levels.push((record.header().name, change));
         } else if let Some(gap) = record.payload::<wire::Gap>() {
-            let gap = Gap::recorded(&gap);
-            let may_hold_marks = gap.planes.contains(Planes::HOST_TIME);
-            if gap.class == GapClass::Lost && may_hold_marks && gap.lane == Some(chunk.header.lane)
-            {
+            if gap.lane == chunk.header.lane && gap.may_hold_marks() {
                 self.steps.doubt();
             }
-            self.gaps.push(gap);
+            self.gaps.push(Gap::recorded(&gap));
         }
     }
 }

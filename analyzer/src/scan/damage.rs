@@ -166,8 +166,8 @@ impl Damages {
     }
 
     /// What is missing, by offset. `span` is the time that the file covers. A hole that the file
-    /// declares has the reason that it says; another one without any damaged bytes is a finding: the
-    /// writer left it.
+    /// declares has the reason that it says, and is no loss if that was not requested; another one
+    /// without any damaged bytes is a finding: the writer left it.
     pub(super) fn finish(
         mut self,
         span: (Ticks, Ticks),
@@ -224,6 +224,7 @@ impl Piece {
         let (first, last) = (hole.after.unwrap_or(span.0), hole.before.unwrap_or(span.1));
         let range = (first.min(last), last.max(first));
         let gap = Gap::lost(self.reason, Some(hole.lane), range, self.records);
+        let gap = Gap { class: self.reason.class(), ..gap };
         let between = (hole.bytes.0, hole.bytes.1.saturating_sub(hole.bytes.0));
         let (offset, len) = bytes.unwrap_or(between);
         let (what, position, declared) = ("records", Some(self.position), self.declared);

@@ -151,6 +151,11 @@ impl<'a> Merge<'a> {
         self.totals(bytes.len() as u64);
         let mut gaps = self.recorded;
         self.levels.not_requested(greatest, &mut gaps);
+        for removed in self.meta.removed.values() {
+            let range = (removed.from.min(removed.to), removed.to.max(removed.from));
+            let gap = Gap::lost(GapReason::SLICED, None, range, removed.records);
+            gaps.push(Gap { class: GapReason::SLICED.class(), ..gap });
+        }
         let span = (least, greatest);
         let Walk { damages, mut findings, trailer, torn, .. } = self.walk;
         let missing = damages.finish(span, &self.meta.holes, &mut findings);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tmrun_formats::wire::{
     CalibrationV1, Chunk, ClockV1, ComparisonIdentityV1, ContractV1, ControlV1, DTypeV1, DeviceV1,
     Frame, FrameError, GradientEntryV1, GradientFamilyV1, HoleV1, LabelV1, LaneV1, OpenSpanV1,
-    RecorderCostV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
+    PartV1, RecorderCostV1, RemovedV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
 };
 use tmrun_formats::{ClockCode, DType, DecodeError, DeviceCode};
 
@@ -52,6 +52,10 @@ pub struct Meta<'a> {
     pub cost: Option<RecorderCostV1>,
     /// Positions that are known to hold no records.
     pub holes: Vec<HoleV1>,
+    /// Which of several files of the recording it is; the last frame counts.
+    pub part: Option<PartV1<'a>>,
+    /// Files of the recording that were removed, by the number of the first.
+    pub removed: BTreeMap<u64, RemovedV1>,
     /// Frames of kinds or versions that this version does not know.
     pub unknown_frames: u64,
     pub(super) calibrations: Vec<CalibrationV1>,
@@ -152,6 +156,10 @@ impl<'a> Meta<'a> {
             // A hole of no records says nothing.
             Frame::Hole(hole) if hole.records == 0 => {}
             Frame::Hole(hole) => self.holes.push(hole),
+            Frame::Part(part) => self.part = Some(part),
+            Frame::Removed(removed) => _ = self.removed.insert(removed.first, removed),
+            // `Track` applies it where the lane is.
+            Frame::LaneStep(_) => {}
             // Of a rings file only.
             Frame::RecordingFile(_) => {}
         }

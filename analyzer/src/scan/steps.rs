@@ -2,45 +2,7 @@
 
 use tmrun_formats::Phase;
 use tmrun_formats::wire::{RecordHeader, Step, flags};
-
-/// A step that is open on a lane.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepMark {
-    /// Its number.
-    pub number: u64,
-    /// What it does; 0 stands for the run's phase.
-    pub phase: Phase,
-    /// The micro-batch that is open in it.
-    pub micro_batch: Option<u32>,
-    /// Whether the step stays open when the micro-batch ends.
-    within_step: bool,
-}
-
-/// The step state of a lane at one of its positions.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepState {
-    /// The step that was open, as far as step marks survive.
-    pub open: Option<StepMark>,
-    /// Whether no step mark can have been lost since the last one that survives.
-    pub sure: bool,
-}
-
-impl StepState {
-    /// A lane's state before its first record.
-    pub const START: Self = Self { open: None, sure: true };
-
-    /// The state behind a step mark.
-    pub fn after(self, header: &RecordHeader, step: &Step) -> Self {
-        let mut effect = StepEffect::default();
-        effect.mark(header, step);
-        effect.apply(self)
-    }
-
-    /// The state behind a place where step marks may have been lost.
-    pub const fn doubted(self) -> Self {
-        Self { open: self.open, sure: false }
-    }
-}
+pub use tmrun_formats::wire::{StepMark, StepState};
 
 /// What a run of records does to whatever step state it begins with.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -70,20 +32,19 @@ enum End {
 
 impl StepEffect {
     pub(super) fn mark(&mut self, header: &RecordHeader, step: &Step) {
-        let micro_batch = (header.flags & flags::STEP_MICRO_BATCH != 0).then_some(step.micro_batch);
+        let mark = StepMark::of(header, step);
         let (number, phase) = (step.number, step.phase);
-        let mark = StepMark { number, phase, micro_batch, within_step: false };
         let ends = header.flags & flags::STEP_END != 0;
         self.sure = Some(true);
-        self.end = match (micro_batch.is_some(), ends, self.end) {
+        self.end = match (mark.micro_batch.is_some(), ends, self.end) {
             (false, false, _) => End::Known(Some(mark)),
-            (false, true, End::Known(open)) => End::Known(close(open, number)),
+            (false, true, End::Known(open)) => End::Known(StepMark::close(open, number)),
             (false, true, End::InMicroBatch(mark)) if mark.number != number => self.end,
             (false, true, End::BehindMicroBatch(other)) if other != number => self.end,
             (false, true, _) => End::BehindStep(number),
-            (true, false, End::Known(open)) => End::Known(Some(enter(open, mark))),
+            (true, false, End::Known(open)) => End::Known(Some(mark.enter(open))),
             (true, false, _) => End::InMicroBatch(mark),
-            (true, true, End::Known(open)) => End::Known(leave(open, number)),
+            (true, true, End::Known(open)) => End::Known(StepMark::leave(open, number)),
             (true, true, _) => End::BehindMicroBatch(number),
         };
         if !ends && header.flags & flags::STEP_RESUMED == 0 {
@@ -108,36 +69,12 @@ impl StepEffect {
         let open = match self.end {
             End::AsBefore => before.open,
             End::Known(open) => open,
-            End::InMicroBatch(mark) => Some(enter(before.open, mark)),
-            End::BehindMicroBatch(number) => leave(before.open, number),
-            End::BehindStep(number) => close(before.open, number),
+            End::InMicroBatch(mark) => Some(mark.enter(before.open)),
+            End::BehindMicroBatch(number) => StepMark::leave(before.open, number),
+            End::BehindStep(number) => StepMark::close(before.open, number),
         };
         StepState { open, sure: self.sure.unwrap_or(before.sure) }
     }
-}
-
-/// The state in a micro-batch that begins while `open` is.
-fn enter(open: Option<StepMark>, mark: StepMark) -> StepMark {
-    let within_step = open.is_some_and(|open| {
-        open.number == mark.number && (open.micro_batch.is_none() || open.within_step)
-    });
-    StepMark { within_step, ..mark }
-}
-
-/// The state behind the end of step `number`: another one stays open. (A program that assigns the
-/// next step to the variable of the last begins it before it ends the last.)
-fn close(open: Option<StepMark>, number: u64) -> Option<StepMark> {
-    open.filter(|open| open.number != number)
-}
-
-/// The state behind the end of a micro-batch of step `number`.
-fn leave(open: Option<StepMark>, number: u64) -> Option<StepMark> {
-    let open = open.filter(|open| open.number == number)?;
-    (open.micro_batch.is_none() || open.within_step).then_some(StepMark {
-        micro_batch: None,
-        within_step: false,
-        ..open
-    })
 }
 
 /// How many steps began on a lane. Micro-batches of one step count as one.

@@ -23,11 +23,13 @@ pub(super) struct LaneAt {
     pub(super) greatest: Option<Ticks>,
     /// Where its last chunk starts; 0 before its first.
     pub(super) last_offset: u64,
+    /// The state at a position that the file says instead of its marks.
+    told: Option<(u64, StepState)>,
 }
 
 impl LaneAt {
     const fn new(next: u64) -> Self {
-        Self { next, state: StepState::START, greatest: None, last_offset: 0 }
+        Self { next, state: StepState::START, greatest: None, last_offset: 0, told: None }
     }
 
     /// Takes in the header of a chunk of records at `offset`.
@@ -127,7 +129,8 @@ impl Track {
 
     /// The first claim of a lane says at which position the file takes it up: a probe that was
     /// recorded before does not begin at 0. Claims that came and went too fast to be named may lie
-    /// before it; a hole that is declared before the lane's first chunk says so.
+    /// before it; a hole that is declared before the lane's first chunk says so. A lane's step may
+    /// be told too.
     fn claims(&mut self, chunk: &Chunk<'_>) {
         if chunk.check().is_err() {
             return;
@@ -140,6 +143,10 @@ impl Track {
                     if lane.last_offset == 0 {
                         lane.next = lane.next.min(hole.sequence);
                     }
+                }
+                Ok(Frame::LaneStep(step)) => {
+                    let lane = self.entry(step.lane, step.sequence);
+                    lane.told = Some((step.sequence, step.state()));
                 }
                 _ => {}
             }
@@ -160,6 +167,10 @@ impl Track {
         let lane = self.entry(info.header.lane, 0);
         if info.behind_hole || checked.error.is_some() {
             lane.state = lane.state.doubted();
+        }
+        let told = lane.told.take_if(|(sequence, _)| *sequence == info.header.first_sequence);
+        if let Some((_, state)) = told {
+            lane.state = if checked.error.is_some() { state.doubted() } else { state };
         }
         if checked.error.is_none() {
             info.step = lane.state;

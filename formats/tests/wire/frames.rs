@@ -144,6 +144,24 @@ fn frames(soup: &Soup) -> Vec<Frame<'_>> {
         Frame::RecorderCost(RecorderCostV1 { record: n(7), span: n(8), unnamed: n(9) }),
         Frame::Hole(HoleV1 { lane, sequence: n(0), records: n(1), reason: GapReason(n(2) as u8) }),
         Frame::RecordingFile(ItemV1 { text: s(3) }),
+        Frame::Part(PartV1 { number: n(3), previous: os(6), next: os(7) }),
+        Frame::Removed(RemovedV1 {
+            first: n(4),
+            last: n(5),
+            files: n(6),
+            records: n(7),
+            from: Ticks(n(8)),
+            to: Ticks(n(9)),
+        }),
+        Frame::LaneStep(LaneStepV1 {
+            lane,
+            sequence: n(0),
+            number: n(1),
+            phase: Phase(n(2) as u8),
+            micro_batch: f(3).then_some(n(3) as u32),
+            within_step: f(4),
+            sure: f(5),
+        }),
     ]
 }
 

@@ -132,6 +132,28 @@ pub fn frames() -> Vec<Frame<'static>> {
             reason: GapReason::LAPPED,
         }),
         Frame::RecordingFile(ItemV1 { text: "run.tmrun" }),
+        Frame::Part(PartV1 {
+            number: 3,
+            previous: Some("run.0002.tmrun"),
+            next: Some("run.0004.tmrun"),
+        }),
+        Frame::Removed(RemovedV1 {
+            first: 1,
+            last: 6,
+            files: 5,
+            records: 70_000,
+            from: Ticks(900),
+            to: Ticks(1_000),
+        }),
+        Frame::LaneStep(LaneStepV1 {
+            lane: LaneId(3),
+            sequence: (1 << 40) + 21,
+            number: 12,
+            phase: Phase::TRAIN,
+            micro_batch: Some(1),
+            within_step: true,
+            sure: false,
+        }),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! The end of a recording: what is pending, what was dropped, what is still open.
 
 use tmrun_formats::wire::{Frame, Gap, OpenSpanV1, RecorderCostV1, TotalsV1};
-use tmrun_formats::{GapReason, LaneId, NameId};
+use tmrun_formats::{GapReason, LaneId, NameId, Planes};
 
 use super::{Drain, Flush, Summary};
 use crate::clock::Clock;
@@ -17,19 +17,26 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// It writes what is pending and no more.
     ///
     /// The sink comes back, unless it fails now; a failure that an earlier poll returned is only in
-    /// the summary.
+    /// the summary. A sink that has failed is tried once more, for an end that says what is missing.
     pub fn finish(mut self, frames: &[Frame<'_>]) -> (Summary, Result<S, S::Error>) {
         self.hold.disarm();
         let mut result = self.poll(Flush::All).map(drop);
+        // A sink that has failed may have room for the end, which says what is missing.
+        result = result.and(self.retry());
         // Nothing is taken from a lane of the application any more: what it drops from here on, and
         // the Gap records that it stores of it, came after the end.
         let dropped = self.close_lanes(&mut result);
+        let missing = self.tell_all_missing();
         let ended = self.write_closing_frames(frames).and_then(|()| self.out.trailer());
-        result = result.and(ended);
+        result = result.and(missing).and(ended);
+        let before = self.before;
+        let dropped = dropped.saturating_add(self.sink_failed).saturating_add(before.dropped);
         let summary = Summary {
-            records: self.out.file().records(),
-            dropped: dropped.saturating_add(self.sink_failed),
+            records: (self.out.file().records().saturating_add(before.records))
+                .saturating_sub(self.removed),
+            dropped,
             sink_failed: self.sink_failed,
+            sliced: self.sliced.saturating_add(self.removed),
             bytes: self.out.whole(),
         };
         drop(self.hold);
@@ -51,10 +58,20 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
                 self.take_own(result);
             }
         }
+        all = all.saturating_add(self.tell_of_missed());
+        self.take_own(result);
+        own.store_own_pending();
+        self.take_own(result);
+        let (dropped, _) = own.end_recording(LaneId::RECORDER);
+        all.saturating_add(dropped)
+    }
+
+    /// Stores a gap of the records that found no lane, and returns how many they are.
+    pub(super) fn tell_of_missed(&mut self) -> u64 {
         self.look_for_missed();
+        let own = &self.probe.shared.recorder;
         let missed = self.missed;
         if missed.records > 0 {
-            all = all.saturating_add(missed.records);
             let gap = Gap {
                 first: missed.first,
                 last: missed.last,
@@ -66,14 +83,12 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
             };
             own.store_own(gap.first, NameId::NONE, &gap);
         }
-        self.take_own(result);
-        own.store_own_pending();
-        self.take_own(result);
-        let (dropped, _) = own.end_recording(LaneId::RECORDER);
-        all.saturating_add(dropped)
+        (self.missed.records, self.missed.groups) = (0, 0);
+        self.missed.planes = Planes::NONE;
+        missed.records
     }
 
-    fn take_own(&mut self, result: &mut Result<(), S::Error>) {
+    pub(super) fn take_own(&mut self, result: &mut Result<(), S::Error>) {
         let own = &self.probe.shared.recorder;
         let taken = self.take(LaneId::RECORDER, own, own.observe_head(), 1);
         if result.is_ok() {
@@ -81,7 +96,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         }
     }
 
-    fn write_closing_frames(&mut self, frames: &[Frame<'_>]) -> Result<(), S::Error> {
+    pub(super) fn write_closing_frames(&mut self, frames: &[Frame<'_>]) -> Result<(), S::Error> {
         self.write_new_names()?;
         self.write_names_again()?;
         let probe = self.probe;

@@ -5,7 +5,9 @@
 
 mod close;
 mod describe;
+mod look;
 mod out;
+mod part;
 pub(crate) mod take;
 
 use tmrun_formats::wire::{FileHeader, Frame, Gap, INDEX_EVERY, Record, RecorderCostV1};
@@ -19,6 +21,7 @@ use crate::sink::Sink;
 use crate::sync::Ordering;
 
 use describe::Known;
+pub(crate) use look::Look;
 use out::Out;
 use take::chunk_records;
 
@@ -45,13 +48,15 @@ pub struct Polled {
 /// What a recording came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Summary {
-    /// Records in the file.
+    /// Records in the file, or in all files of the recording that are there.
     pub records: u64,
     /// Records that were dropped: ring full, no lane left, or the sink failed.
     pub dropped: u64,
     /// Those of them that the sink failed to take.
     pub sink_failed: u64,
-    /// Bytes of the file, or of what is whole of it.
+    /// Records that were left out because nobody asked to keep them.
+    pub sliced: u64,
+    /// Bytes of the file (of several, of the last), or of what is whole of it.
     pub bytes: u64,
 }
 
@@ -77,7 +82,13 @@ pub struct Drain<'p, C: Clock, S: Sink> {
     named_at: u64,
     missed: Missed,
     sink_failed: u64,
+    sliced: u64,
+    /// Records of files that were removed.
+    removed: u64,
     cost: RecorderCostV1,
+    look: Look,
+    /// What the files before this one came to.
+    before: Summary,
 }
 
 /// The probe is this drain's. However the drain ends, the sites are disarmed and the next may come.
@@ -162,7 +173,22 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let missed = Missed { records, groups, planes, first: now, last: now, looked: now };
         let cost = RecorderCostV1::default();
         let (out, known) = (Out::new(sink), Known::default());
-        let mut drain = Self { probe, hold, out, known, named_at: 0, missed, sink_failed: 0, cost };
+        let (look, before) = (Look::default(), Summary::default());
+        let (named_at, sink_failed, sliced, removed) = (0, 0, 0, 0);
+        let mut drain = Self {
+            probe,
+            hold,
+            out,
+            known,
+            named_at,
+            missed,
+            sink_failed,
+            sliced,
+            removed,
+            cost,
+            look,
+            before,
+        };
         drain.out.header(header)?;
         drain.write_frames(frames)?;
         probe.arm(level, foci);
@@ -189,7 +215,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     /// # Errors
     ///
     /// When the sink fails, once. From then on records are taken, counted and thrown away, so that
-    /// the rings do not fill.
+    /// the rings do not fill, until a [retry](Self::retry) succeeds.
     pub fn poll(&mut self, flush: Flush) -> Result<Polled, S::Error> {
         let (probe, mut polled, mut result) = (self.probe, Polled::default(), Ok(()));
         self.store_level_changes();

@@ -11,13 +11,15 @@ pub(super) struct Out<S> {
     file: Assembler,
     sink: S,
     begun: bool,
+    /// The header, until it is written.
+    due: Option<FileHeader>,
     ended: bool,
     failed: bool,
 }
 
 impl<S: Sink> Out<S> {
     pub(super) const fn new(sink: S) -> Self {
-        Self { file: Assembler::new(), sink, begun: false, ended: false, failed: false }
+        Self { file: Assembler::new(), sink, begun: false, due: None, ended: false, failed: false }
     }
 
     /// Whether a write has failed. Nothing more is written then.
@@ -35,12 +37,24 @@ impl<S: Sink> Out<S> {
         if self.begun { self.file.offset() + trailer } else { 0 }
     }
 
+    /// Goes on in another sink, at the beginning of a file.
+    pub(super) fn next(&mut self, sink: S) {
+        *self = Self::new(sink);
+    }
+
+    /// Writes again after a failure, behind what is whole.
+    pub(super) fn retry(&mut self) -> Result<(), S::Error> {
+        self.failed = false;
+        self.due.map_or(Ok(()), |header| self.header(&header))
+    }
+
     pub(super) fn into_sink(self) -> S {
         self.sink
     }
 
-    /// Runs one write. When it fails, what is not whole is cut off, and nothing more is written:
-    /// later writes do nothing and succeed, so that a failure is reported once.
+    /// Runs one write. When it fails, what is not whole is cut off, and until a [retry](Self::retry)
+    /// nothing more is written: later writes do nothing and succeed, so that a failure is reported
+    /// once.
     fn guarded(
         &mut self,
         write: impl FnOnce(&mut Assembler, &mut S) -> Result<(), S::Error>,
@@ -57,8 +71,9 @@ impl<S: Sink> Out<S> {
     }
 
     pub(super) fn header(&mut self, header: &FileHeader) -> Result<(), S::Error> {
+        self.due = Some(*header);
         self.guarded(|_, sink| sink.write(&[&header.encode()]))?;
-        self.begun = true;
+        (self.begun, self.due) = (true, None);
         Ok(())
     }
 

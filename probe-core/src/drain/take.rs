@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, Place, Record};
+use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, LaneStepV1, Place, Record, StepState};
 use tmrun_formats::{GapReason, LaneId, SpanId};
 
 use super::{Drain, overruns, rests};
@@ -153,6 +153,8 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         result
     }
 
+    /// Writes records of a lane, which are all of what was taken behind the last ones, or leaves them
+    /// out.
     fn write_records(
         &mut self,
         lane: LaneId,
@@ -160,11 +162,26 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         sequence: u64,
         records: [&[Record]; 2],
     ) -> Result<(), S::Error> {
-        overruns(lane, records).for_each(|gap| block.took_gap(&gap));
+        let run = Run { lane, block, sequence, records };
+        if self.look.is_needed() { self.look_at(run) } else { self.write_run(run, None) }
+    }
+
+    /// Writes a run of records. What is missing before it is said first, and then the step that the
+    /// lane is in.
+    pub(super) fn write_run(
+        &mut self,
+        run: Run<'_>,
+        state: Option<StepState>,
+    ) -> Result<(), S::Error> {
+        let Run { lane, block, sequence, records } = run;
+        let told = self.tell_missing(lane, block, sequence, state);
         let place = Place { lane, sequence, span: SpanId(block.spans()) };
-        let result = self.out.records(place, records);
+        let result = told.and(self.out.records(place, records));
+        overruns(lane, records).for_each(|gap| block.took_gap(&gap));
         if self.out.failed() {
             self.sink_failed += (records[0].len() + records[1].len()) as u64;
+            block.fail_to_write(sequence);
+            overruns(lane, records).for_each(|gap| block.fail_to_tell(&gap));
         }
         result
     }
@@ -179,6 +196,44 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         reason: GapReason,
     ) -> Result<(), S::Error> {
         block.lost_in_ring(records);
-        self.out.frames(&[Frame::Hole(HoleV1 { lane, sequence, records, reason })])
+        block.set_step_state(block.step_state().doubted());
+        let told = self.tell_missing(lane, block, sequence, None);
+        let hole = Frame::Hole(HoleV1 { lane, sequence, records, reason });
+        let result = told.and(self.out.frames(&[hole]));
+        if self.out.failed() {
+            block.fail_to_write(sequence);
+        }
+        result
     }
+
+    /// Says what of a lane is not in the file, up to this position, and which step it is in there.
+    pub(super) fn tell_missing(
+        &mut self,
+        lane: LaneId,
+        block: &LaneBlock,
+        to: u64,
+        state: Option<StepState>,
+    ) -> Result<(), S::Error> {
+        if block.missing(lane, to).next().is_none() {
+            return Ok(());
+        }
+        let step = state.map(|state| Frame::LaneStep(LaneStepV1::of(lane, to, state)));
+        self.out.meta(&|each: &mut dyn FnMut(&Frame<'_>)| {
+            block.missing(lane, to).for_each(|hole| each(&Frame::Hole(hole)));
+            step.iter().for_each(&mut *each);
+        })?;
+        if !self.out.failed() {
+            block.nothing_missing();
+        }
+        Ok(())
+    }
+}
+
+/// Records of a lane, one behind the other.
+#[derive(Clone, Copy)]
+pub(super) struct Run<'r> {
+    pub(super) lane: LaneId,
+    pub(super) block: &'r LaneBlock,
+    pub(super) sequence: u64,
+    pub(super) records: [&'r [Record]; 2],
 }

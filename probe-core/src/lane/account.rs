@@ -5,7 +5,7 @@
 //! Gap record, or the drain, by the closing gap of a recording or by counting it as one that came
 //! between two. It belongs to the recording whose file tells of it.
 
-use tmrun_formats::wire::{Gap, Payload, RecordHeader};
+use tmrun_formats::wire::{Gap, Payload, RecordHeader, StepState};
 use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
 use super::{LaneBlock, add};
@@ -22,7 +22,7 @@ pub(crate) struct Shown {
     planes: Word,
     /// Gap records of drops.
     gaps: Word,
-    truncated: Word,
+    pub(super) truncated: Word,
     pub(super) out_of_order: Word,
 }
 
@@ -37,26 +37,42 @@ pub(super) struct Told {
 pub(crate) struct Drained {
     tail: Word,
     /// Position of the first record of this recording.
-    first: Word,
+    pub(super) first: Word,
     /// Claims that the file knows of.
     pub(super) claims: Word,
-    high_water: Word,
+    pub(super) high_water: Word,
     /// Records and groups that the Gap records of this recording tell of, and all Gap records taken.
-    gap_records: Word,
-    gap_groups: Word,
+    pub(super) gap_records: Word,
+    pub(super) gap_groups: Word,
     gaps: Word,
     /// Drops that were told of before the recording's first position; after its end, by its end.
-    base_records: Word,
-    base_groups: Word,
-    base_truncated: Word,
-    base_out_of_order: Word,
+    pub(super) base_records: Word,
+    pub(super) base_groups: Word,
+    pub(super) base_truncated: Word,
+    pub(super) base_out_of_order: Word,
     /// Drops of the recording that has ended.
-    lost_records: Word,
-    lost_groups: Word,
+    pub(super) lost_records: Word,
+    pub(super) lost_groups: Word,
     /// Records of this recording that were written over before they were taken.
-    lapped: Word,
+    pub(super) lapped: Word,
     /// Slots of the ring.
     pub(super) slots: Word,
+    /// One more than the position from which on records were left out, and than the one from which
+    /// on they could not be written; 0 for none. Everything from there to the tail is missing.
+    pub(super) left_out: Word,
+    pub(super) unwritten: Word,
+    /// What Gap records told of that could not be written.
+    pub(super) unsaid_records: Word,
+    pub(super) unsaid_groups: Word,
+    pub(super) unsaid_first: Word,
+    pub(super) unsaid_last: Word,
+    pub(super) unsaid_planes: Word,
+    /// The step state at the tail: the step's number, and the rest of it.
+    pub(super) step: Word,
+    pub(super) step_rest: Word,
+    /// The step that began last, and when.
+    pub(super) begun: Word,
+    pub(super) begun_at: Word,
 }
 
 /// A lane's counters over one recording.
@@ -117,6 +133,17 @@ impl Drained {
                 lost_groups,
                 lapped,
                 slots,
+                left_out,
+                unwritten,
+                unsaid_records,
+                unsaid_groups,
+                unsaid_first,
+                unsaid_last,
+                unsaid_planes,
+                step,
+                step_rest,
+                begun,
+                begun_at,
             })
         }
     }
@@ -321,6 +348,9 @@ impl LaneBlock {
         drain.lost_groups.set(0);
         drain.high_water.set(0);
         drain.lapped.set(0);
+        self.set_step_state(StepState::START);
+        self.nothing_missing();
+        self.take_unsaid(lane);
         // An owner from before is still to be named; who gave the lane back is not.
         let claims = self.claims.count();
         drain.claims.set(if self.is_claimed() { claims.saturating_sub(1) } else { claims });
@@ -345,7 +375,7 @@ impl LaneBlock {
     }
 
     /// What is told of lies before what is counted from here on.
-    fn rebase(&self) {
+    pub(super) fn rebase(&self) {
         let drain = &self.drain;
         add(&drain.base_records, drain.gap_records.get());
         add(&drain.base_groups, drain.gap_groups.get());

@@ -98,6 +98,27 @@ impl Levels {
         self.exclusively(|| self.changes.take(each))
     }
 
+    /// The same, and then says what is asked for: every change that comes later is one from there.
+    pub(crate) fn take_changes_and_state(
+        &self,
+        each: impl FnMut(NameId, LevelChange),
+        now: fn() -> Ticks,
+    ) -> (u32, Stated) {
+        self.exclusively(|| {
+            let (lost, at, source) = (self.changes.take(each), now(), LevelSource::START);
+            let change = |old, new| LevelChange { asked: at, armed: at, old, new, source };
+            let level = self.threshold().level();
+            let level = level.map(|level| (NameId::NONE, change(level, level)));
+            let foci = self.foci.iter();
+            let foci = foci.map(|(focus, level)| (focus, change(Level::PULSE, level)));
+            let mut stated = [None; 1 + super::FOCI];
+            for (place, said) in stated.iter_mut().zip(level.into_iter().chain(foci)) {
+                *place = Some(said);
+            }
+            (lost, stated)
+        })
+    }
+
     /// Runs `f` while nobody else changes what is asked for. Never called by a record.
     pub(crate) fn exclusively<R>(&self, f: impl FnOnce() -> R) -> R {
         while self
@@ -121,6 +142,9 @@ impl Drop for Unlock<'_> {
         self.0.store(false, Ordering::Release);
     }
 }
+
+/// What is asked for at one moment: the level, and the foci.
+pub(crate) type Stated = [Option<(NameId, LevelChange)>; 1 + super::FOCI];
 
 /// A change before it has its ticks.
 #[derive(Clone, Copy)]

@@ -86,6 +86,11 @@ impl Foci {
         self.0.iter().map(|focus| focus.threshold.get()).max().unwrap_or(Threshold::OFF)
     }
 
+    /// Those that are in force, with what they ask for.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (NameId, Level)> + '_ {
+        self.0.iter().filter_map(|focus| Some((focus.pattern()?, focus.threshold.get().level()?)))
+    }
+
     /// Sets a focus, if there is a place for it; off frees its place.
     pub(crate) fn set(&self, pattern: NameId, threshold: Threshold) {
         let Some(place) = self.place(pattern) else { return };

@@ -14,6 +14,7 @@ use crate::names::Names;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, const_fn, fence};
 
 use change::Changes;
+pub(crate) use change::Stated;
 pub use foci::FocusError;
 pub(crate) use foci::{FOCI, Foci};
 

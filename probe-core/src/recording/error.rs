@@ -19,8 +19,8 @@ pub enum RecordError {
         /// Why.
         source: io::Error,
     },
-    /// The file could not be written to its end. What is in it up to there is whole, and what was
-    /// lost is counted.
+    /// The file could not be written for a while, or to its end, or the next file of the recording
+    /// not be made. What is in it is whole, and what was lost is counted.
     Write {
         /// The file.
         path: PathBuf,
@@ -79,10 +79,8 @@ impl std::fmt::Display for RecordError {
             }
             Self::Write { path, source, summary } => write!(
                 f,
-                "{} could not be written: {source}; its first {} bytes are whole, {} records \
-                 behind them are lost",
+                "{} could not be written: {source}; what is in it is whole, {} records are lost",
                 path.display(),
-                summary.bytes,
                 summary.sink_failed
             ),
             Self::Level { found } => write!(

@@ -1,13 +1,20 @@
 //! A file as a sink: vectored writes, no buffer, no copy.
 
-use std::fs::File;
-use std::io::{self, IoSlice, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, IoSlice, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use crate::sink::Sink;
 
 /// A file that is only appended to.
 #[derive(Debug)]
 pub(crate) struct FileSink(pub(crate) File);
+
+/// Makes a file; one of that name is written over only if `replace` says so.
+pub(crate) fn create(path: &Path, replace: bool) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(replace).create_new(!replace).open(path)
+}
 
 /// The most pieces that one write is asked for; the drain never has more.
 const PIECES: usize = 4;
@@ -28,7 +35,7 @@ impl Sink for FileSink {
 
     fn cut(&mut self, len: u64) {
         // When even this fails, the reader finds the torn chunk by its checks.
-        let _ = self.0.set_len(len);
+        let _ = self.0.set_len(len).and_then(|()| self.0.seek(SeekFrom::Start(len)));
     }
 }
 

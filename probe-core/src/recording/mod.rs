@@ -12,9 +12,13 @@ mod flight;
 #[cfg(target_os = "linux")]
 mod fork;
 mod host;
+mod parts;
+mod retain;
+mod rotate;
 mod run;
 mod thread;
 
 pub use error::RecordError;
+pub use retain::DumpOn;
 pub use run::ProfileRun;
 pub use thread::Recording;

@@ -6,6 +6,7 @@ use tmrun_formats::wire::{Frame, ItemV1, RunV1, TagV1};
 use tmrun_formats::{Level, Phase, RunId};
 
 use super::host;
+use super::retain::Retain;
 
 /// What a run is. Everything but entry point, step and device has a sensible default.
 ///
@@ -23,7 +24,7 @@ use super::host;
 pub struct ProfileRun {
     entrypoint: String,
     phase: Phase,
-    capture_step: u64,
+    pub(super) capture_step: u64,
     device: String,
     warmup_steps: u64,
     run_id: Option<String>,
@@ -42,6 +43,7 @@ pub struct ProfileRun {
     pub(super) replace: bool,
     pub(super) flight: bool,
     pub(super) rings_in: Option<PathBuf>,
+    pub(super) retain: Retain,
 }
 
 impl ProfileRun {
@@ -79,6 +81,7 @@ impl ProfileRun {
             replace: false,
             flight: false,
             rings_in: None,
+            retain: Retain::default(),
         }
     }
 

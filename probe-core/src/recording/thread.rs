@@ -1,6 +1,5 @@
 //! The recorder's thread.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1, TerminalV1};
 
-use super::file::FileSink;
+use super::file::{FileSink, create as new_file};
 use super::flight::{self, Flight};
+use super::rotate::{RETRY, Rotation, Told};
 use super::{ProfileRun, RecordError, asked, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
@@ -65,34 +65,31 @@ impl<C: Clock> ProbeRef<'static, C> {
         // The probe first: the file may be the one that it is being recorded into.
         let hold = Hold::take(*self).map_err(RecordError::Busy)?;
         let create = |source| RecordError::Create { path: path.clone(), source };
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(run.replace).create_new(!run.replace);
-        let file = options.open(&path).map_err(create)?;
-        let new_file = NewFile(Some(path.as_path()).filter(|_| !run.replace));
+        let file = new_file(&path, run.replace).map_err(create)?;
+        let made = NewFile(Some(path.as_path()).filter(|_| !run.replace));
 
         let nominal = C::ticks_per_second();
         let id = host::new_run_id();
         let header = FileHeader { run: id, created_ns: host::unix_ns(), ticks_per_second: nominal };
         let first = bracket(C::ticks, host_ns);
-        let clock = (C::name(), C::is_invariant());
-        let slots = self.ring_slots() as u64;
         let recording_cost = cost::measure::<C>();
         let rings = run.flight.then(|| flight::place(run.rings_in.as_deref(), id)).transpose()?;
         #[cfg(target_os = "linux")]
         super::fork::watch(*self);
-        let (mut drain, flight) =
-            run.with_frames(id, clock, slots, rings.as_deref(), |frames| {
-                let mut frames = frames.to_vec();
-                frames.push(Frame::RecorderCost(recording_cost));
-                let rings = rings
-                    .as_ref()
-                    .map(|rings| map_rings(*self, rings.clone(), &path, &header, &frames, first));
-                let flight = Removed(rings.transpose()?);
-                frames.push(Frame::Calibration(first));
-                let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level, &foci);
-                Ok((drain.map_err(create)?, flight))
-            })?;
+        let ring_slots = self.ring_slots() as u64;
+        let told = Told { run, id, ring_slots, rings: rings.clone(), cost: recording_cost, first };
+        let (mut drain, flight) = told.with_frames::<C, _>(|frames| {
+            let rings = rings.clone();
+            let rings = rings.map(|rings| map_rings(*self, rings, &path, &header, &frames, first));
+            let flight = Removed(rings.transpose()?);
+            let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level, &foci);
+            Ok((drain.map_err(create)?, flight))
+        })?;
         drain.set_cost(recording_cost);
+        *drain.look() = told.run.retain.look::<C>(told.run.capture_step);
+        let parts = told.run.retain.has_parts();
+        let rotation = parts.then(|| Rotation::start(told, &path, &mut drain));
+        let rotation = rotation.transpose().map_err(create)?;
 
         let end = Arc::new(Mutex::new(None));
         let worker = Worker {
@@ -101,13 +98,15 @@ impl<C: Clock> ProbeRef<'static, C> {
             path: path.clone(),
             calibration: Calibration::start(first),
             flight,
+            rotation,
             error: None,
+            tried: Instant::now(),
         };
         let thread = std::thread::Builder::new()
             .name("tmrun recorder".to_owned())
             .spawn(move || worker.run())
             .map_err(|source| RecordError::Thread { source })?;
-        new_file.keep();
+        made.keep();
         Ok(Recording { thread: Some(thread), end, path, rings, process: std::process::id() })
     }
 }
@@ -231,7 +230,11 @@ struct Worker<C: Clock> {
     path: PathBuf,
     calibration: Calibration,
     flight: Removed,
-    error: Option<io::Error>,
+    rotation: Option<Rotation>,
+    /// The first error, and the file that it is of.
+    error: Option<(PathBuf, io::Error)>,
+    /// When a sink that fails was last tried.
+    tried: Instant,
 }
 
 impl<C: Clock> Worker<C> {
@@ -253,11 +256,35 @@ impl<C: Clock> Worker<C> {
                 calibrated = Instant::now();
                 self.calibrate();
             }
+            self.turn();
             if polled.waiting > 0 {
                 came = Instant::now();
             }
             let quiet = came.elapsed() >= QUIET;
             std::thread::park_timeout(if quiet { QUIET_PAUSE } else { PAUSE });
+        }
+    }
+
+    /// Goes on in another file, or where a sink that failed left off, when it is time to.
+    fn turn(&mut self) {
+        if let Some(rotation) = &mut self.rotation {
+            let reading = || self.calibration.next(bracket(C::ticks, host_ns));
+            if let Err(failed) = rotation.turn(&mut self.drain, reading) {
+                self.error.get_or_insert(failed);
+            }
+        }
+        if self.drain.is_failing() && self.tried.elapsed() >= RETRY {
+            self.tried = Instant::now();
+            // That it fails is known.
+            let _ = self.retry();
+        }
+    }
+
+    fn retry(&mut self) -> io::Result<()> {
+        self.drain.retry()?;
+        match &mut self.rotation {
+            Some(rotation) if !self.drain.is_failing() => rotation.again(&mut self.drain),
+            _ => Ok(()),
         }
     }
 
@@ -276,7 +303,8 @@ impl<C: Clock> Worker<C> {
         match result {
             Ok(value) => Some(value),
             Err(error) => {
-                self.error.get_or_insert(error);
+                let path = self.rotation.as_ref().map(Rotation::path);
+                self.error.get_or_insert((path.unwrap_or_else(|| self.path.clone()), error));
                 None
             }
         }
@@ -287,13 +315,20 @@ impl<C: Clock> Worker<C> {
         let reason = end.reason.as_deref();
         let terminal = TerminalV1 { complete: reason.is_none(), reason, ticks: C::ticks() };
         let frames = [Frame::Calibration(last), Frame::Terminal(terminal)];
+        if self.drain.is_failing() {
+            let _ = self.retry();
+        }
         let (summary, finished) = self.drain.finish(&frames);
-        match self.error.or(finished.err()) {
+        let path = self.rotation.as_ref().map_or(self.path, Rotation::path);
+        if let Some(rotation) = &self.rotation {
+            rotation.finished(&summary);
+        }
+        match self.error.or(finished.err().map(|source| (path, source))) {
             None => Ok(summary),
-            Some(source) => {
+            Some((path, source)) => {
                 // The rings may hold what the file has not.
                 self.flight.keep();
-                Err(RecordError::Write { path: self.path, source, summary })
+                Err(RecordError::Write { path, source, summary })
             }
         }
     }

@@ -33,8 +33,10 @@ pub struct Memory {
     pub bytes: Vec<u8>,
     /// Writes that were asked for.
     pub writes: usize,
-    /// The write that fails, from 0 on, after half of its bytes.
+    /// The write that fails, from 0 on, after half of its bytes,
     pub fails_at: Option<usize>,
+    /// and how many of those behind it do.
+    pub fails_on: usize,
     /// How often the sink was cut.
     pub cuts: usize,
 }
@@ -43,7 +45,13 @@ pub struct Memory {
 pub struct Broken;
 
 impl Memory {
+    /// Fails at this write and at all behind it.
     pub fn failing_at(write: usize) -> Self {
+        Self { fails_at: Some(write), fails_on: usize::MAX, ..Self::default() }
+    }
+
+    /// Fails once.
+    pub fn failing_once_at(write: usize) -> Self {
         Self { fails_at: Some(write), ..Self::default() }
     }
 }
@@ -52,8 +60,9 @@ impl Sink for Memory {
     type Error = Broken;
 
     fn write(&mut self, pieces: &[&[u8]]) -> Result<(), Broken> {
-        assert_eq!(self.cuts, 0, "nothing is written behind a cut");
-        let fails = self.fails_at == Some(self.writes);
+        let fails = self
+            .fails_at
+            .is_some_and(|at| (at..=at.saturating_add(self.fails_on)).contains(&self.writes));
         self.writes += 1;
         let all = pieces.concat();
         let taken = if fails { all.len() / 2 } else { all.len() };

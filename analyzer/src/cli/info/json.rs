@@ -16,6 +16,7 @@ pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) ->
     let mut object = Object::begin(&mut out);
     object.string("schema", "tmrun/info/1");
     push_file(object.value("file"), recording, facts);
+    push_part(object.value("part"), recording);
     push_run(object.value("run"), recording);
     let mut records = Object::begin(object.value("records"));
     recording.counts().occurring().for_each(|(kind, n)| records.u64(kind, n));
@@ -65,6 +66,25 @@ fn push_file(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
     file.u64("unknown_frames", recording.meta().unknown_frames);
     file.u64("names", recording.names().len() as u64);
     file.end();
+}
+
+/// Which of several files of its recording it is, and which of them were removed.
+fn push_part(out: &mut Vec<u8>, recording: &Recording<'_>) {
+    let Some(part) = recording.meta().part else { return out.extend_from_slice(b"null") };
+    let mut object = Object::begin(out);
+    object.u64("number", part.number);
+    optional(&mut object, "previous", part.previous);
+    optional(&mut object, "next", part.next);
+    let removed = recording.meta().removed.values();
+    push_array(object.value("removed"), removed, |out, removed| {
+        let mut object = Object::begin(out);
+        object.u64("first", removed.first);
+        object.u64("last", removed.last);
+        object.u64("files", removed.files);
+        object.u64("records", removed.records);
+        object.end();
+    });
+    object.end();
 }
 
 fn push_run(out: &mut Vec<u8>, recording: &Recording<'_>) {

@@ -69,6 +69,29 @@ impl Page<'_> {
             let _ = write!(line, ", {frames} skipped");
         }
         self.field("chunks", &line);
+        self.part();
+    }
+
+    /// Which of several files of its recording it is.
+    fn part(&mut self) {
+        let meta = self.recording.meta();
+        if let Some(part) = meta.part {
+            let mut line = format!("{} of its recording", number(part.number));
+            for (what, file) in [("behind", part.previous), ("goes on in", part.next)] {
+                if let Some(file) = file {
+                    let _ = write!(line, ", {what} {}", plain(file));
+                }
+            }
+            self.field("part", &line);
+        }
+        for removed in meta.removed.values().take(ROWS) {
+            let files = plural(removed.files, "file");
+            let records = plural(removed.records, "record");
+            let (first, last) = (number(removed.first), number(removed.last));
+            let line = format!("{files} with {records}: of parts {first} to {last}");
+            self.field("removed", &line);
+        }
+        self.more(meta.removed.len());
     }
 
     fn run(&mut self) {
@@ -235,7 +258,10 @@ impl Page<'_> {
             Some(terminal) => {
                 format!("failed: {}", plain(terminal.reason.unwrap_or("no reason given")))
             }
-            None => "unknown: the file does not say how the run ended".to_owned(),
+            None => match self.recording.meta().part.and_then(|part| part.next) {
+                Some(next) => format!("not here: the recording goes on in {}", plain(next)),
+                None => "unknown: the file does not say how the run ended".to_owned(),
+            },
         };
         let open = self.recording.meta().open_spans.len() as u64;
         match open {

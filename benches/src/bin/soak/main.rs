@@ -40,6 +40,9 @@ const LATE_ROUND: Duration = Duration::from_millis(100);
 /// or until so many records were attempted: half a gibibyte.
 const MOST: u64 = 8 << 20;
 
+/// The recording goes on in another file after so many bytes.
+const FILE: u64 = 32 << 20;
+
 type Error = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Error> {
@@ -79,7 +82,7 @@ fn round<C: Clock>(
 ) -> Result<(u64, Found), Error> {
     let folder = tempfile::tempdir()?;
     let before = probe.after_finish();
-    let run = ProfileRun::training("soak", 1, "cpu").level(Level::NUMERICS);
+    let run = ProfileRun::training("soak", 1, "cpu").level(Level::NUMERICS).max_file(FILE);
     let recording = probe.record(folder.path().join("run.tmrun"), run)?;
     let stop = AtomicBool::new(false);
     let (made, early) = std::thread::scope(|scope| {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::wire::{StepMark, StepState};
 use crate::{
     ClockCode, DType, DeviceCode, GapReason, HostNs, LaneId, Level, NameId, Phase, RunId, SpanId,
     Ticks,
@@ -345,5 +346,83 @@ impl HoleV1 {
     /// The position behind the last of them.
     pub const fn end(&self) -> u64 {
         self.sequence.saturating_add(self.records)
+    }
+}
+
+/// Which of several files of a recording this one is: at its beginning, and with `next` at its end.
+/// Files are named without their folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartV1<'a> {
+    /// Its number, from 1.
+    pub number: u64,
+    /// The file before it.
+    #[serde(borrow)]
+    pub previous: Option<&'a str>,
+    /// The file that goes on where this one ends.
+    #[serde(borrow)]
+    pub next: Option<&'a str>,
+}
+
+/// Files of the recording that were removed because nobody asked to keep them. Of several frames
+/// with one `first` the last holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct RemovedV1 {
+    /// Number of the first of them.
+    pub first: u64,
+    /// Number of the last of them.
+    pub last: u64,
+    /// How many of these were removed.
+    pub files: u64,
+    /// Records that they had.
+    pub records: u64,
+    /// When the first of them began.
+    pub from: Ticks,
+    /// When the last of them ended.
+    pub to: Ticks,
+}
+
+/// The step that a lane is in at a position, where the marks that led to it are not in the file. It
+/// stands before the lane's chunk that begins there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LaneStepV1 {
+    /// The lane.
+    pub lane: LaneId,
+    /// The position.
+    pub sequence: u64,
+    /// The step's number; 0 when none is open.
+    pub number: u64,
+    /// What the step does.
+    pub phase: Phase,
+    /// The micro-batch that is open in it.
+    pub micro_batch: Option<u32>,
+    /// The step stays open when the micro-batch ends.
+    pub within_step: bool,
+    /// No step mark can have been lost before.
+    pub sure: bool,
+}
+
+impl LaneStepV1 {
+    /// The frame of a state.
+    pub fn of(lane: LaneId, sequence: u64, state: StepState) -> Self {
+        let StepState { open, sure } = state;
+        let place = Self { lane, sequence, sure, ..Self::default() };
+        open.map_or(place, |open| Self {
+            number: open.number,
+            phase: open.phase,
+            micro_batch: open.micro_batch,
+            within_step: open.within_step,
+            ..place
+        })
+    }
+
+    /// The state that it says.
+    pub fn state(&self) -> StepState {
+        let open = StepMark {
+            number: self.number,
+            phase: self.phase,
+            micro_batch: self.micro_batch,
+            within_step: self.within_step,
+        };
+        StepState { open: Some(open).filter(|open| open.number != 0), sure: self.sure }
     }
 }

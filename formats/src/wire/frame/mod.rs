@@ -102,4 +102,10 @@ frames! {
     Hole = 22, 1: HoleV1;
     /// In a rings file: the file that the rings are drained into.
     RecordingFile = 23, 1: ItemV1<'a>;
+    /// Which of several files of a recording this one is.
+    Part = 24, 1: PartV1<'a>;
+    /// Files of the recording that were removed.
+    Removed = 25, 1: RemovedV1;
+    /// The step that a lane is in.
+    LaneStep = 26, 1: LaneStepV1;
 }

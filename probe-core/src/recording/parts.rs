@@ -1,0 +1,147 @@
+//! The files of a recording that has several: what they are called, and which of them are removed.
+
+use std::collections::VecDeque;
+use std::io;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use tmrun_formats::Ticks;
+use tmrun_formats::wire::RemovedV1;
+
+use super::retain::Retain;
+
+/// More stretches of removed files than this are told of as one.
+const STRETCHES: usize = 64;
+
+/// The files so far. Its size does not grow with their number.
+#[derive(Debug)]
+pub(super) struct Parts {
+    retain: Retain,
+    /// The first file, which has the name that was asked for.
+    first: PathBuf,
+    /// The number of the file that is written.
+    pub(super) number: u64,
+    began: Ticks,
+    since: Instant,
+    /// The file that is written stays, whatever comes.
+    pinned: bool,
+    /// Files before it that may still be removed.
+    waiting: VecDeque<Part>,
+    removed: Vec<RemovedV1>,
+    /// A removal that failed: the file is there, and is not counted as removed.
+    pub(super) error: Option<io::Error>,
+}
+
+/// A file that has ended.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    number: u64,
+    records: u64,
+    from: Ticks,
+    to: Ticks,
+    pinned: bool,
+}
+
+impl Parts {
+    pub(super) fn new(retain: Retain, first: PathBuf, began: Ticks) -> Self {
+        Self {
+            retain,
+            first,
+            number: 1,
+            began,
+            since: Instant::now(),
+            pinned: false,
+            waiting: VecDeque::new(),
+            removed: Vec::with_capacity(STRETCHES),
+            error: None,
+        }
+    }
+
+    /// The file of this number.
+    pub(super) fn path(&self, number: u64) -> PathBuf {
+        if number <= 1 {
+            return self.first.clone();
+        }
+        let stem = self.first.file_stem().unwrap_or_default().to_string_lossy();
+        let name = match self.first.extension() {
+            Some(extension) => format!("{stem}.{number:04}.{}", extension.to_string_lossy()),
+            None => format!("{stem}.{number:04}"),
+        };
+        self.first.with_file_name(name)
+    }
+
+    /// The same without its folder.
+    pub(super) fn name(&self, number: u64) -> String {
+        let path = self.path(number);
+        path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Whether the file that is written, of so many bytes, has to end.
+    pub(super) fn is_due(&self, bytes: u64) -> bool {
+        self.retain.max_file.is_some_and(|most| bytes >= most)
+            || self.retain.file_every().is_some_and(|every| self.since.elapsed() >= every)
+    }
+
+    /// The next file begins, and the one before it had so many records.
+    pub(super) fn ended(&mut self, records: u64, to: Ticks) {
+        let (number, from, pinned) = (self.number, self.began, self.pinned);
+        if self.retain.last().is_some() {
+            self.waiting.push_back(Part { number, records, from, to, pinned });
+        }
+        self.number = number.saturating_add(1);
+        (self.began, self.since, self.pinned) = (to, Instant::now(), false);
+    }
+
+    /// What was waited for has happened: the newest files stay.
+    pub(super) fn pin(&mut self) {
+        self.pinned = true;
+        self.waiting.iter_mut().for_each(|part| part.pinned = true);
+    }
+
+    /// Removes the files that are not to stay. Returns how many records they had.
+    pub(super) fn remove(&mut self) -> u64 {
+        let Some(last) = self.retain.last() else { return 0 };
+        let mut records = 0_u64;
+        // The one that is written is one of the last.
+        while self.waiting.len() as u64 >= last {
+            let Some(part) = self.waiting.pop_front() else { break };
+            if part.pinned || part.number <= self.retain.keep_first.unwrap_or(0) {
+                continue;
+            }
+            match std::fs::remove_file(self.path(part.number)) {
+                Ok(()) => {
+                    records = records.saturating_add(part.records);
+                    self.tell(part);
+                }
+                Err(error) => _ = self.error.get_or_insert(error),
+            }
+        }
+        records
+    }
+
+    fn tell(&mut self, part: Part) {
+        let full = self.removed.len() >= STRETCHES;
+        if let Some(stretch) = self.removed.last_mut() {
+            if full || stretch.last.saturating_add(1) == part.number {
+                stretch.last = part.number;
+                stretch.files = stretch.files.saturating_add(1);
+                stretch.records = stretch.records.saturating_add(part.records);
+                stretch.to = part.to;
+                return;
+            }
+        }
+        self.removed.push(RemovedV1 {
+            first: part.number,
+            last: part.number,
+            files: 1,
+            records: part.records,
+            from: part.from,
+            to: part.to,
+        });
+    }
+
+    /// The stretches of files that were removed.
+    pub(super) fn removed(&self) -> &[RemovedV1] {
+        &self.removed
+    }
+}
