@@ -30,10 +30,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Waits until the recording goes on in this file.
+/// Waits until the recording goes on in this file: what is recorded from then on is in it.
 fn wait_for(folder: &Path, number: u64) {
     let path = folder.join(format!("run.{number:04}.tmrun"));
-    while !path.exists() {
+    while !std::fs::metadata(&path).is_ok_and(|file| file.len() > 0) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -178,7 +178,7 @@ fn the_files_around_a_value_that_is_not_finite_stay() {
     let kept = run().dump_on(DumpOn::not_finite()).keep_seconds(1);
     let recording = DUMPED.record(folder.path().join("run.tmrun"), kept).expect("it starts");
     // A part that was there when it began, and so many behind it that some of those are removed.
-    for number in 2..=12 {
+    for number in 2..=12_u32 {
         scalar!(DUMPED, "value", f64::from(number));
         if number == 6 {
             scalar!(DUMPED, "value", f64::NAN);

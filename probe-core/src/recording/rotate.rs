@@ -95,7 +95,6 @@ impl Rotation {
         self.failed = None;
         let gone_on = self.go_on(drain, file, next, reading());
         self.headless = gone_on.is_err();
-        self.see(drain);
         let removed = self.parts.remove();
         drain.removed(removed);
         let told = self.tell_removed(drain);
@@ -130,6 +129,8 @@ impl Rotation {
             frames.extend([Frame::Calibration(reading), Frame::Part(part)]);
             drain.next_file(FileSink(file), &header, &end, &frames)
         });
+        // What was taken was of the file that has ended.
+        self.see(drain);
         self.parts.ended(drain.earlier_records().saturating_sub(before), now);
         gone_on
     }
