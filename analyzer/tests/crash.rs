@@ -2,12 +2,13 @@
 //! recording of what it leaves, with every record that it had stored.
 #![cfg(all(target_os = "linux", target_pointer_width = "64"))]
 
-use std::fs::File;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
-use std::sync::atomic::{AtomicU64, Ordering};
+mod support;
 
+use std::path::Path;
+use std::process::Child;
+use std::sync::atomic::Ordering;
+
+use support::dying::{self, Count, rings, tmrun};
 use tmrun::salvage::{Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
@@ -15,40 +16,14 @@ use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar};
 use tmrun_formats::{GapReason, LaneId, Level};
 use tmrun_probe_core::{AutoClock, Overwrite, ProfileRun, probe, scalar, span};
 
-const CHILD: &str = "TMRUN_TEST_CHILD";
-
 probe!(static PROBE: lanes = 3, slots = 1 << 10);
 probe!(static NEWEST: lanes = 3, slots = 1 << 8; clock = Overwrite<AutoClock>);
-
-/// A counter that outlives the process: what the child says that it recorded.
-struct Count(*const AtomicU64);
-
-impl Count {
-    fn open(folder: &Path) -> Self {
-        let mut options = File::options();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(folder.join("count")).expect("a file");
-        file.set_len(4096).expect("a page");
-        let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED);
-        // SAFETY: a new mapping of a file of that length; it is never unmapped.
-        let page = unsafe {
-            libc::mmap(std::ptr::null_mut(), 4096, protection, flags, file.as_raw_fd(), 0)
-        };
-        assert_ne!(page, libc::MAP_FAILED);
-        Self(page.cast())
-    }
-
-    fn get(&self) -> &AtomicU64 {
-        // SAFETY: the mapping is aligned, zeroed, and lives for ever.
-        unsafe { &*self.0 }
-    }
-}
 
 /// Records until it is killed, or as far as it is told and then ends as it is told.
 #[test]
 #[ignore = "the child of the other tests"]
 fn records_until_it_dies() {
-    let Ok(task) = std::env::var(CHILD) else { return };
+    let Some(task) = dying::task() else { return };
     let [folder, policy, how] = task.split('|').collect::<Vec<_>>()[..] else { panic!("{task}") };
     let folder = Path::new(folder);
     let count = Count::open(folder);
@@ -85,20 +60,7 @@ fn records_until_it_dies() {
 }
 
 fn child(folder: &Path, policy: &str, how: &str) -> Child {
-    let mut command = Command::new(std::env::current_exe().expect("the test binary"));
-    command.args(["--exact", "records_until_it_dies", "--ignored"]);
-    command.env(CHILD, format!("{}|{policy}|{how}", folder.display())).env_remove("TMRUN_LEVEL");
-    command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a child")
-}
-
-fn tmrun(args: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_tmrun")).args(args).output().expect("it runs")
-}
-
-/// The file of the mapped rings.
-fn rings(folder: &Path) -> PathBuf {
-    let mut files = std::fs::read_dir(folder.join("rings")).expect("a folder");
-    files.next().expect("a file").expect("its name").path()
+    dying::child("records_until_it_dies", &format!("{}|{policy}|{how}", folder.display()))
 }
 
 /// Salvages what a process left, and holds it against what the process said that it recorded.

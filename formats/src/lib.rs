@@ -40,6 +40,8 @@ mod ids;
 #[cfg(feature = "std")]
 pub mod json;
 mod level;
+#[cfg(feature = "std")]
+pub mod parts;
 mod pattern;
 mod plane;
 pub mod rings;

@@ -356,6 +356,7 @@ fn the_page_places_every_field_of_the_rings_header_and_the_lane_block() {
         ("drop_planes", Lane::DROPPED + 32),
         ("claims", Lane::CLAIMS),
         ("claim", Lane::CLAIM),
+        ("left_out", Lane::LEFT_OUT),
         ("open", Lane::OPEN),
     ];
     let placed = placed.map(|(field, offset)| [offset.to_string(), field.to_owned()]);

@@ -1,14 +1,15 @@
 //! `tmrun salvage FILE -o OUT`: a damaged or unfinished recording as a whole one.
 
+mod join;
+
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use tmrun::input::Input;
-use tmrun::salvage::{Rings, Written, join, salvage};
-use tmrun::scan::{Missing, OpenError, Recording};
+use tmrun::salvage::{Written, salvage};
+use tmrun::scan::{Missing, Recording};
 use tmrun_formats::LaneId;
 use tmrun_formats::json::{Object, push_array};
-use tmrun_formats::rings::RINGS_MAGIC;
 
 use super::loss::Loss;
 use super::output::OutputArgs;
@@ -54,7 +55,7 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
-    let input = with_rings(Input::open(&args.file)?, &args.output)?;
+    let input = join::with_rings(Input::open(&args.file)?, &args.output)?;
     let progress = Progress::new(input.len() as u64, "scanning");
     let recording = Recording::open_damaged(&input, input.name(), &|more| progress.add(more));
     progress.finish();
@@ -73,80 +74,6 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         report(args, &recording, &written, &loss)?;
     }
     Ok(loss.outcome(input.name()))
-}
-
-/// The recording that was drained, with what its mapped rings still hold. Either of the two files
-/// may be given; they name each other.
-fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Failure> {
-    if input.starts_with(&RINGS_MAGIC) {
-        let open = |source| OpenError { file: input.name().to_owned(), source };
-        let rings = Rings::open(&input).map_err(open)?;
-        let drained = rings.recording_file().map(|path| beside(&input, path, output));
-        let drained = drained.transpose()?.flatten();
-        let drained = drained.filter(|drained| {
-            Recording::open_damaged(drained, drained.name(), &|_| ())
-                .is_ok_and(|recording| recording.header().run == rings.run())
-        });
-        let ended = |drained: &Input| {
-            Recording::open_damaged(drained, drained.name(), &|_| ())
-                .is_ok_and(|recording| recording.trailer().is_some())
-        };
-        if let Some(drained) = drained.as_ref().filter(|drained| ended(drained)) {
-            // It was finished: all is in there.
-            return Ok(Input::open(drained.name().as_ref())?);
-        }
-        if drained.is_none() {
-            let path = rings.recording_file().unwrap_or("the recording");
-            say(format_args!("{}: {path} is gone; only the rings are left", input.name()));
-        }
-        return joined(drained.as_ref(), &rings, &input);
-    }
-    let Ok(recording) = Recording::open_damaged(&input, input.name(), &|_| ()) else {
-        return Ok(input); // which is said where it is opened for good
-    };
-    let run = recording.header().run;
-    let path = recording.meta().run.and_then(|run| run.rings).filter(|_| {
-        // A file with its end has everything.
-        recording.trailer().is_none()
-    });
-    let rings = path.map(|path| beside(&input, path, output)).transpose()?.flatten();
-    let Some(rings_input) = rings else { return Ok(input) };
-    match Rings::open(&rings_input) {
-        Ok(rings) if rings.run() == run => joined(Some(&input), &rings, &rings_input),
-        Ok(_) => Ok(input),
-        Err(error) => {
-            say(format_args!("{}: {error}; it is left out", rings_input.name()));
-            Ok(input)
-        }
-    }
-}
-
-/// A file that another one names, by its name there or in the same folder: both may have been moved.
-/// It is an input too, which the result must not replace.
-fn beside(input: &Input, path: &str, output: &OutputArgs) -> Result<Option<Input>, Failure> {
-    let path = Path::new(path);
-    let folder = Path::new(input.name()).parent();
-    let moved = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
-    for path in [Some(path.to_owned()), moved].into_iter().flatten() {
-        if let Ok(opened) = Input::open(&path) {
-            output.check(&path)?;
-            return Ok(Some(opened));
-        }
-    }
-    Ok(None)
-}
-
-fn joined(drained: Option<&Input>, rings: &Rings<'_>, file: &Input) -> Result<Input, Failure> {
-    let name = drained.unwrap_or(file).name();
-    let recording = drained.map(|drained| Recording::open_damaged(drained, name, &|_| ()));
-    let recording = recording.transpose()?;
-    if rings.is_alive() {
-        let (file, pid) = (file.name(), rings.pid());
-        say(format_args!(
-            "{file}: process {pid} is there and may still record; this is a snapshot"
-        ));
-    }
-    Ok(Input::made(name, |out| join(recording.as_ref(), rings, out))?)
 }
 
 /// Where the recording goes to standard output, nothing else does.
@@ -185,7 +112,7 @@ fn say_what_is_missing(recording: &Recording<'_>) {
             }
         ));
     }
-    if recording.meta().terminal.is_none() {
+    if recording.meta().terminal.is_none() && !recording.goes_on() {
         say(format_args!("{name}: it does not say how the run ended; the result says so"));
     }
     let missing = recording.missing();

@@ -105,7 +105,8 @@ pub fn join(
 ) -> io::Result<()> {
     let RingsHeader { run, created_ns, ticks_per_second, .. } = rings.header;
     let header = FileHeader { run, created_ns, ticks_per_second }.encode();
-    let whole = Whole::of(drained.map_or(&header[..], |drained| drained.bytes()));
+    let mut whole = Whole::of(drained.map_or(&header[..], |drained| drained.bytes()));
+    drained.iter().for_each(|drained| whole.go_on_behind_holes(drained, rings));
     write_mapped(out, whole.bytes)?;
     let mut tail = Tail::new(out, whole.number);
     let names = NameTable::of(rings, drained);
@@ -115,7 +116,8 @@ pub fn join(
     let mut greatest = drained.and_then(|drained| drained.span()).map_or(Ticks(0), |span| span.1);
     let mut ends = Vec::new();
     for lane in rings.lanes() {
-        let ring = Ring::of(rings, lane, whole.next.get(&lane).copied());
+        let start = drained.and_then(|drained| drained.meta().starts.get(&lane));
+        let ring = Ring::of(rings, lane, start, whole.next.get(&lane).copied());
         claims(drained, &names, lane, &ring, &mut tail)?;
         ring.write(&mut counters, &mut tail)?;
         greatest = greatest.max(ring.greatest());
@@ -147,7 +149,7 @@ struct Whole<'d> {
     bytes: &'d [u8],
     /// The number of the next chunk.
     number: u64,
-    /// The position behind the last chunk of each lane.
+    /// The position behind what there is of each lane.
     next: BTreeMap<LaneId, u64>,
 }
 
@@ -175,6 +177,21 @@ impl<'d> Whole<'d> {
             whole.bytes = bytes.get(..FileHeader::SIZE).unwrap_or(bytes);
         }
         whole
+    }
+
+    /// Positions of which the drained recording says that they hold nothing are behind it too.
+    fn go_on_behind_holes(&mut self, drained: &Recording<'_>, rings: &Rings<'_>) {
+        let meta = drained.meta();
+        for (&lane, start) in &meta.starts {
+            self.next.entry(lane).or_insert(start.sequence);
+        }
+        for hole in &meta.holes {
+            let first = || rings.header.block(rings.bytes, hole.lane).first;
+            let next = self.next.entry(hole.lane).or_insert_with(first);
+            if hole.sequence <= *next {
+                *next = hole.end().max(*next);
+            }
+        }
     }
 }
 
@@ -222,7 +239,7 @@ fn claims(
         Frame::Lane(LaneV1 {
             lane,
             claim: number,
-            sequence: claim.sequence.max(ring.image().first),
+            sequence: claim.sequence.max(ring.first()),
             name: names.text(claim.name),
             thread: claim.thread,
         })
@@ -243,7 +260,7 @@ fn open_spans(lane: LaneId, ring: &Ring<'_>) -> impl Iterator<Item = OpenSpanV1>
 
 fn totals(lane: LaneId, ring: &Ring<'_>, records: u64) -> Option<TotalsV1> {
     let (dropped_records, dropped_groups) = ring.dropped();
-    if records == ring.image().first && dropped_records == 0 {
+    if records == ring.first() && dropped_records == 0 {
         return None;
     }
     let SpanId(spans) = ring.image().last_span();

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use tmrun_formats::wire::{
     CalibrationV1, Chunk, ClockV1, ComparisonIdentityV1, ContractV1, ControlV1, DTypeV1, DeviceV1,
-    Frame, FrameError, GradientEntryV1, GradientFamilyV1, HoleV1, LabelV1, LaneV1, OpenSpanV1,
-    PartV1, RecorderCostV1, RemovedV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
+    Frame, FrameError, GradientEntryV1, GradientFamilyV1, HoleV1, LabelV1, LaneStartV1, LaneV1,
+    OpenSpanV1, PartV1, RecorderCostV1, RemovedV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
 };
-use tmrun_formats::{ClockCode, DType, DecodeError, DeviceCode};
+use tmrun_formats::{ClockCode, DType, DecodeError, DeviceCode, LaneId};
 
 use super::names::Names;
 
@@ -54,6 +54,8 @@ pub struct Meta<'a> {
     pub holes: Vec<HoleV1>,
     /// Which of several files of the recording it is; the last frame counts.
     pub part: Option<PartV1<'a>>,
+    /// Where the file takes up lanes of earlier files.
+    pub starts: BTreeMap<LaneId, LaneStartV1>,
     /// Files of the recording that were removed, by the number of the first.
     pub removed: BTreeMap<u64, RemovedV1>,
     /// Frames of kinds or versions that this version does not know.
@@ -158,6 +160,7 @@ impl<'a> Meta<'a> {
             Frame::Hole(hole) => self.holes.push(hole),
             Frame::Part(part) => self.part = Some(part),
             Frame::Removed(removed) => _ = self.removed.insert(removed.first, removed),
+            Frame::LaneStart(start) => _ = self.starts.insert(start.lane, start),
             // `Track` applies it where the lane is.
             Frame::LaneStep(_) => {}
             // Of a rings file only.

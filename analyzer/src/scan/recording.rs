@@ -282,6 +282,11 @@ impl<'a> Recording<'a> {
         &self.odd
     }
 
+    /// Whether the recording goes on in another file, which says how the run ended.
+    pub fn goes_on(&self) -> bool {
+        self.meta.part.is_some_and(|part| part.next.is_some()) && self.meta.terminal.is_none()
+    }
+
     /// How the file ends, and whether all of it holds.
     pub fn status(&self) -> Status {
         match (self.findings.len(), self.trailer) {

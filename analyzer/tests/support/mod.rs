@@ -5,6 +5,8 @@
 #![allow(dead_code, reason = "every test uses some of it")]
 
 pub mod command;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod dying;
 pub mod naive;
 pub mod patch;
 pub mod record;

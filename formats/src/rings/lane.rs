@@ -24,6 +24,8 @@ pub struct LaneImage {
     pub drop_planes: u64,
     /// How often the lane was claimed.
     pub claims: u64,
+    /// Positions that were left out of the recording last: from the first up to the second.
+    pub left_out: (u64, u64),
     claim: [ClaimImage; Self::CLAIM_COUNT],
     open: [OpenImage; Self::OPEN_COUNT],
 }
@@ -75,6 +77,8 @@ impl LaneImage {
     pub const CLAIM_SIZE: usize = 24;
     /// How many claims are kept.
     pub const CLAIM_COUNT: usize = 16;
+    /// Offset of the positions that were left out: from, to.
+    pub const LEFT_OUT: usize = 600;
     /// Offset of the stack of open spans: id, start, name, origin; entry 0 is none.
     pub const OPEN: usize = 640;
     /// Bytes of an entry.
@@ -101,6 +105,7 @@ impl LaneImage {
             drops_at: (Ticks(at(Self::DROPPED + 16)), Ticks(at(Self::DROPPED + 24))),
             drop_planes: at(Self::DROPPED + 32),
             claims: at(Self::CLAIMS),
+            left_out: (at(Self::LEFT_OUT), at(Self::LEFT_OUT + 8)),
             claim: core::array::from_fn(|i| {
                 let at = |field| word(block, Self::CLAIM + i * Self::CLAIM_SIZE + field);
                 ClaimImage { sequence: at(0), name: NameId(at(8) as u32), thread: at(16) }

@@ -30,8 +30,8 @@ pub use file::{FILE_MAGIC, FileHeader, VERSION};
 pub use frame::{
     CalibrationV1, ClockV1, ComparisonIdentityV1, ContractV1, ControlV1, DTypeV1, DeviceV1,
     EncodeError, Frame, FrameError, Frames, GradientEntryV1, GradientFamilyV1, HoleV1, ItemV1,
-    LabelV1, LaneStepV1, LaneV1, NameV1, OpenSpanV1, PartV1, RawFrame, RecorderCostV1, RemovedV1,
-    RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
+    LabelV1, LaneStartV1, LaneStepV1, LaneV1, NameV1, OpenSpanV1, PartV1, RawFrame, RecorderCostV1,
+    RemovedV1, RunV1, SiteV1, TagV1, TerminalV1, TotalsV1,
 };
 pub use group::{GROUP_MAX, Groups, groups};
 pub use index::{INDEX_EVERY, IndexEntry, IndexHead, TRAILER_MAGIC, Trailer};

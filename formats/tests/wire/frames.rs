@@ -144,7 +144,19 @@ fn frames(soup: &Soup) -> Vec<Frame<'_>> {
         Frame::RecorderCost(RecorderCostV1 { record: n(7), span: n(8), unnamed: n(9) }),
         Frame::Hole(HoleV1 { lane, sequence: n(0), records: n(1), reason: GapReason(n(2) as u8) }),
         Frame::RecordingFile(ItemV1 { text: s(3) }),
-        Frame::Part(PartV1 { number: n(3), previous: os(6), next: os(7) }),
+        Frame::Part(PartV1 {
+            number: n(3),
+            previous: os(6),
+            next: os(7),
+            no_lane_records: n(4),
+            no_lane_groups: n(5),
+        }),
+        Frame::LaneStart(LaneStartV1 {
+            lane: LaneId(n(2) as u16),
+            sequence: n(3),
+            dropped_records: n(4),
+            dropped_groups: n(5),
+        }),
         Frame::Removed(RemovedV1 {
             first: n(4),
             last: n(5),

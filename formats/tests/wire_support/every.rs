@@ -136,6 +136,8 @@ pub fn frames() -> Vec<Frame<'static>> {
             number: 3,
             previous: Some("run.0002.tmrun"),
             next: Some("run.0004.tmrun"),
+            no_lane_records: 9,
+            no_lane_groups: 8,
         }),
         Frame::Removed(RemovedV1 {
             first: 1,
@@ -153,6 +155,12 @@ pub fn frames() -> Vec<Frame<'static>> {
             micro_batch: Some(1),
             within_step: true,
             sure: false,
+        }),
+        Frame::LaneStart(LaneStartV1 {
+            lane: LaneId(3),
+            sequence: (1 << 40) + 21,
+            dropped_records: 30,
+            dropped_groups: 15,
         }),
     ]
 }

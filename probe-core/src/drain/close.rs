@@ -83,6 +83,9 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
             };
             own.store_own(gap.first, NameId::NONE, &gap);
         }
+        let (records, groups) = missed.told;
+        self.missed.told =
+            (records.saturating_add(missed.records), groups.saturating_add(missed.groups));
         (self.missed.records, self.missed.groups) = (0, 0);
         self.missed.planes = Planes::NONE;
         missed.records

@@ -154,8 +154,9 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         if keep || self.out.failed() {
             return self.write_run(run, Some(state));
         }
-        run.block.leave_out(run.sequence);
-        self.sliced = self.sliced.saturating_add(records as u64);
+        let records = records as u64;
+        run.block.leave_out(run.sequence, records);
+        self.sliced = self.sliced.saturating_add(records);
         Ok(())
     }
 }

@@ -126,6 +126,9 @@ struct Missed {
     last: Ticks,
     /// When the drain last looked.
     looked: Ticks,
+    /// What this file and those before it tell of, and those before it alone.
+    told: (u64, u64),
+    earlier: (u64, u64),
 }
 
 impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
@@ -170,7 +173,9 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         shared.after_finish.set(shared.after_finish.get().saturating_add(late));
         let now = C::ticks();
         let (records, groups, planes) = (0, 0, Planes::NONE);
-        let missed = Missed { records, groups, planes, first: now, last: now, looked: now };
+        let (told, earlier) = ((0, 0), (0, 0));
+        let missed =
+            Missed { records, groups, planes, first: now, last: now, looked: now, told, earlier };
         let cost = RecorderCostV1::default();
         let (out, known) = (Out::new(sink), Known::default());
         let (look, before) = (Look::default(), Summary::default());

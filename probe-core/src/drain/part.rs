@@ -1,7 +1,7 @@
 //! A recording that goes on in another file, or goes on at all when its sink works again.
 
 use tmrun_formats::NameId;
-use tmrun_formats::wire::{FileHeader, Frame, LaneStepV1, LevelChange, StepState};
+use tmrun_formats::wire::{FileHeader, Frame, LaneStepV1, LevelChange, PartV1, StepState};
 
 use super::{Drain, Flush, Summary};
 use crate::clock::Clock;
@@ -38,8 +38,8 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     }
 
     /// Ends the file and goes on in another one: what is published is in the first, and what comes is
-    /// in the second. Each is complete by itself; `end` and `begin` are what else they say. Does
-    /// nothing while the sink fails.
+    /// in the second. Each is complete by itself; `end` and `begin` are what else they say, and `part`
+    /// is which the second one is. Does nothing while the sink fails.
     ///
     /// # Errors
     ///
@@ -50,6 +50,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         header: &FileHeader,
         end: &[Frame<'_>],
         begin: &[Frame<'_>],
+        part: PartV1<'_>,
     ) -> Result<(), S::Error> {
         if self.out.failed() {
             return Ok(());
@@ -68,12 +69,28 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         self.out.next(sink);
         (self.known, self.named_at) = (Known::default(), 0);
         self.probe.all_lanes().for_each(|(_, block)| block.begin_part());
-        let began = self.out.header(header).and_then(|()| self.out.frames(begin));
-        let began = began.and_then(|()| self.write_lane_steps());
+        self.missed.earlier = self.missed.told;
+        let began = self.out.header(header).and_then(|()| self.begin_file(begin, part));
         for (focus, change) in levels.into_iter().flatten() {
             self.probe.shared.recorder.store_own(change.asked, focus, &change);
         }
         result.and(began)
+    }
+
+    /// What the file begins with: `part` last, so that a file that says which it is has begun. Once
+    /// more, when the sink failed on it.
+    ///
+    /// # Errors
+    ///
+    /// When the sink fails.
+    pub fn begin_file(&mut self, begin: &[Frame<'_>], part: PartV1<'_>) -> Result<(), S::Error> {
+        self.out.frames(begin)?;
+        self.write_lane_steps()?;
+        let lanes = self.probe.all_lanes();
+        let starts = lanes.filter_map(|(lane, block)| block.start(lane).map(Frame::LaneStart));
+        self.write_copied(starts)?;
+        let (no_lane_records, no_lane_groups) = self.missed.earlier;
+        self.out.frames(&[Frame::Part(PartV1 { no_lane_records, no_lane_groups, ..part })])
     }
 
     /// Tries whether a sink that has failed works again. If so the recording goes on, and the file

@@ -50,6 +50,9 @@ pub(crate) struct Drained {
     pub(super) base_groups: Word,
     pub(super) base_truncated: Word,
     pub(super) base_out_of_order: Word,
+    /// Records and groups that the Gap records of earlier files of this recording tell of.
+    pub(super) earlier_records: Word,
+    pub(super) earlier_groups: Word,
     /// Drops of the recording that has ended.
     pub(super) lost_records: Word,
     pub(super) lost_groups: Word,
@@ -129,6 +132,8 @@ impl Drained {
                 base_groups,
                 base_truncated,
                 base_out_of_order,
+                earlier_records,
+                earlier_groups,
                 lost_records,
                 lost_groups,
                 lapped,
@@ -344,6 +349,8 @@ impl LaneBlock {
         drain.first.set(head);
         drain.base_truncated.set(shown.truncated.get());
         drain.base_out_of_order.set(shown.out_of_order.get());
+        drain.earlier_records.set(0);
+        drain.earlier_groups.set(0);
         drain.lost_records.set(0);
         drain.lost_groups.set(0);
         drain.high_water.set(0);

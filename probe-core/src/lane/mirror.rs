@@ -34,8 +34,11 @@ pub(crate) struct LaneMirror {
     /// How many claims there were, and the last of them: the i-th at i mod 16.
     pub(super) claims: Word,
     pub(super) claim: [ClaimMirror; REMEMBERED],
+    /// Positions that the drain left out last: from the first up to the second.
+    pub(super) left_out_from: Word,
+    pub(super) left_out_to: Word,
     /// Entries of `open` do not cross cache lines.
-    padding: [Word; 5],
+    padding: [Word; 3],
     pub(super) open: [OpenSpan; MAX_DEPTH + 1],
 }
 
@@ -64,7 +67,9 @@ impl LaneMirror {
                 planes: Word::new(0),
                 claims: Word::new(0),
                 claim: array![words!(ClaimMirror { sequence, name, thread }); REMEMBERED],
-                padding: array![Word::new(0); 5],
+                left_out_from: Word::new(0),
+                left_out_to: Word::new(0),
+                padding: array![Word::new(0); 3],
                 open: array![words!(OpenSpan { id, start, name, origin }); MAX_DEPTH + 1],
             }
         }
@@ -85,6 +90,7 @@ const _: () = {
     assert!(offset_of!(LaneMirror, dropped_records) == LaneImage::DROPPED);
     assert!(offset_of!(LaneMirror, claims) == LaneImage::CLAIMS);
     assert!(offset_of!(LaneMirror, claim) == LaneImage::CLAIM);
+    assert!(offset_of!(LaneMirror, left_out_from) == LaneImage::LEFT_OUT);
     assert!(offset_of!(LaneMirror, open) == LaneImage::OPEN);
     assert!(size_of::<ClaimMirror>() == LaneImage::CLAIM_SIZE);
     assert!(size_of::<OpenSpan>() == LaneImage::OPEN_SIZE);

@@ -1,11 +1,11 @@
 //! What the drain knows of a lane at its tail, and what of the lane is not in the file: records that
 //! were left out, or could not be written.
 
-use tmrun_formats::wire::{Gap, HoleV1, StepMark, StepState};
+use tmrun_formats::wire::{Gap, HoleV1, LaneStartV1, StepMark, StepState};
 use tmrun_formats::{GapReason, LaneId, Phase, Planes, Ticks};
 
 use super::{LaneBlock, add};
-use crate::sync::Word;
+use crate::sync::{Ordering, Word, fence};
 
 const OPEN: u64 = 1;
 const SURE: u64 = 2;
@@ -27,6 +27,8 @@ impl LaneBlock {
     /// told of in it.
     pub(crate) fn begin_part(&self) {
         let (drain, shown) = (&self.drain, &self.shown);
+        add(&drain.earlier_records, drain.gap_records.get());
+        add(&drain.earlier_groups, drain.gap_groups.get());
         self.rebase();
         drain.base_truncated.set(shown.truncated.get());
         drain.base_out_of_order.set(shown.out_of_order.get());
@@ -34,6 +36,17 @@ impl LaneBlock {
         drain.lapped.set(0);
         drain.first.set(self.taken());
         self.repeat_claim();
+    }
+
+    /// Where the file takes the lane up, if an earlier one has something of it.
+    pub(crate) fn start(&self, lane: LaneId) -> Option<LaneStartV1> {
+        let start = LaneStartV1 {
+            lane,
+            sequence: self.first_position(),
+            dropped_records: self.drain.earlier_records.get(),
+            dropped_groups: self.drain.earlier_groups.get(),
+        };
+        (start.sequence > 0 || start.dropped_records > 0).then_some(start)
     }
 
     /// The last claim that the file knows of is written once more: what follows may be its records.
@@ -76,12 +89,16 @@ impl LaneBlock {
         began.then(|| Ticks(self.drain.begun_at.get()))
     }
 
-    /// Records from this position on are left out of the file.
-    pub(crate) fn leave_out(&self, from: u64) {
-        let left_out = &self.drain.left_out;
+    /// So many records from this position on are left out of the file.
+    pub(crate) fn leave_out(&self, from: u64, records: u64) {
+        let (left_out, mirror) = (&self.drain.left_out, self.shown_mirror());
         if left_out.get() == 0 {
             left_out.set(from.wrapping_add(1));
+            // Before the end, which may be that of an earlier stretch: then there is none between.
+            mirror.iter().for_each(|mirror| mirror.left_out_from.set(from));
         }
+        fence(Ordering::Release);
+        mirror.iter().for_each(|mirror| mirror.left_out_to.set(from.wrapping_add(records)));
     }
 
     /// Records from this position on could not be written.

@@ -5,8 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use tmrun_formats::Ticks;
-use tmrun_formats::wire::RemovedV1;
+use tmrun_formats::wire::{PartV1, RemovedV1};
+use tmrun_formats::{Ticks, parts};
 
 use super::retain::Retain;
 
@@ -30,6 +30,20 @@ pub(super) struct Parts {
     removed: Vec<RemovedV1>,
     /// A removal that failed: the file is there, and is not counted as removed.
     pub(super) error: Option<io::Error>,
+}
+
+/// Which file one is, and the name of the one before it.
+pub(super) struct Which {
+    number: u64,
+    previous: Option<String>,
+}
+
+impl Which {
+    /// How it says so.
+    pub(super) fn part<'w>(&'w self, next: Option<&'w str>) -> PartV1<'w> {
+        let (number, previous) = (self.number, self.previous.as_deref());
+        PartV1 { number, previous, next, no_lane_records: 0, no_lane_groups: 0 }
+    }
 }
 
 /// A file that has ended.
@@ -59,21 +73,19 @@ impl Parts {
 
     /// The file of this number.
     pub(super) fn path(&self, number: u64) -> PathBuf {
-        if number <= 1 {
-            return self.first.clone();
-        }
-        let stem = self.first.file_stem().unwrap_or_default().to_string_lossy();
-        let name = match self.first.extension() {
-            Some(extension) => format!("{stem}.{number:04}.{}", extension.to_string_lossy()),
-            None => format!("{stem}.{number:04}"),
-        };
-        self.first.with_file_name(name)
+        parts::path(&self.first, number)
     }
 
     /// The same without its folder.
     pub(super) fn name(&self, number: u64) -> String {
         let path = self.path(number);
         path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+    }
+
+    /// Which file that is.
+    pub(super) fn which(&self, number: u64) -> Which {
+        let previous = number.checked_sub(1).filter(|previous| *previous > 0);
+        Which { number, previous: previous.map(|previous| self.name(previous)) }
     }
 
     /// Whether the file that is written, of so many bytes, has to end.
@@ -98,9 +110,11 @@ impl Parts {
         self.waiting.iter_mut().for_each(|part| part.pinned = true);
     }
 
-    /// Removes the files that are not to stay. Returns how many records they had.
-    pub(super) fn remove(&mut self) -> u64 {
+    /// Removes the files that are not to stay. Returns how many records they had. The one before a
+    /// file that has not `begun` stays too: what comes behind it is not elsewhere yet.
+    pub(super) fn remove(&mut self, begun: bool) -> u64 {
         let Some(last) = self.retain.last() else { return 0 };
+        let last = if begun { last } else { last.max(2) };
         let mut records = 0_u64;
         // The one that is written is one of the last.
         while self.waiting.len() as u64 >= last {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use tmrun_formats::RunId;
-use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, PartV1, RecorderCostV1};
+use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, RecorderCostV1};
 
 use super::file::{FileSink, create};
 use super::parts::Parts;
@@ -64,8 +64,7 @@ impl Rotation {
         drain: &mut Drain<'static, C, FileSink>,
     ) -> io::Result<Self> {
         let parts = Parts::new(told.run.retain.clone(), path.to_owned(), C::ticks());
-        let part = PartV1 { number: 1, previous: None, next: None };
-        drain.write_frames(&[Frame::Part(part)])?;
+        drain.write_frames(&[Frame::Part(parts.which(1).part(None))])?;
         Ok(Self { told, parts, failed: None, headless: false })
     }
 
@@ -94,13 +93,9 @@ impl Rotation {
         })?;
         self.failed = None;
         let gone_on = self.go_on(drain, file, next, reading());
-        self.headless = gone_on.is_err();
-        let removed = self.parts.remove();
-        drain.removed(removed);
-        let told = self.tell_removed(drain);
-        let failed = |error| (path, error);
-        let not_removed = self.parts.error.take().map_or(Ok(()), Err);
-        gone_on.and(told).and(not_removed).map_err(failed)
+        self.headless = drain.is_failing();
+        let removed = self.remove(drain);
+        gone_on.and(removed).map_err(|error| (path, error))
     }
 
     fn go_on<C: Clock>(
@@ -110,24 +105,22 @@ impl Rotation {
         next: u64,
         reading: CalibrationV1,
     ) -> io::Result<()> {
-        let (now, number) = (C::ticks(), self.parts.number);
+        let now = C::ticks();
         let header = FileHeader {
             run: self.told.id,
             created_ns: host::unix_ns(),
             ticks_per_second: C::ticks_per_second(),
         };
-        let (name, next_name) = (self.parts.name(number), self.parts.name(next));
-        let previous = number.checked_sub(1).filter(|number| *number > 0);
-        let previous = previous.map(|number| self.parts.name(number));
-        let part = PartV1 { number, previous: previous.as_deref(), next: Some(&next_name) };
-        let end = [Frame::Calibration(reading), Frame::Part(part)];
-        let part = PartV1 { number: next, previous: Some(&name), next: None };
         let before = drain.earlier_records();
+        let parts = &self.parts;
         let gone_on = self.told.with_frames::<C, _>(|frames| {
             // They need not live as long as the run does.
             let mut frames: Vec<Frame<'_>> = frames;
-            frames.extend([Frame::Calibration(reading), Frame::Part(part)]);
-            drain.next_file(FileSink(file), &header, &end, &frames)
+            frames.push(Frame::Calibration(reading));
+            let (this, next_name) = (parts.which(parts.number), parts.name(next));
+            let end = [Frame::Calibration(reading), Frame::Part(this.part(Some(&next_name)))];
+            let next = parts.which(next);
+            drain.next_file(FileSink(file), &header, &end, &frames, next.part(None))
         });
         // What was taken was of the file that has ended.
         self.see(drain);
@@ -142,16 +135,16 @@ impl Rotation {
         }
     }
 
-    /// What every later file says of those that are gone.
-    fn tell_removed<C: Clock>(&self, drain: &mut Drain<'static, C, FileSink>) -> io::Result<()> {
-        self.parts
-            .removed()
-            .chunks(16)
-            .map(|stretches| {
-                let frames: Vec<_> = stretches.iter().copied().map(Frame::Removed).collect();
-                drain.write_frames(&frames)
-            })
-            .fold(Ok(()), Result::and)
+    /// Removes what is not to stay, and says so: every later file says of those that are gone.
+    fn remove<C: Clock>(&mut self, drain: &mut Drain<'static, C, FileSink>) -> io::Result<()> {
+        let removed = self.parts.remove(!self.headless);
+        drain.removed(removed);
+        let told = self.parts.removed().chunks(16).map(|stretches| {
+            let frames: Vec<_> = stretches.iter().copied().map(Frame::Removed).collect();
+            drain.write_frames(&frames)
+        });
+        let told = told.fold(Ok(()), Result::and);
+        told.and(self.parts.error.take().map_or(Ok(()), Err))
     }
 
     /// The sink works again: what the file begins with is written, if it is not there.
@@ -159,10 +152,13 @@ impl Rotation {
         &mut self,
         drain: &mut Drain<'static, C, FileSink>,
     ) -> io::Result<()> {
-        if core::mem::take(&mut self.headless) {
-            self.told.with_frames::<C, _>(|frames| drain.write_frames(&frames))?;
+        if self.headless {
+            let which = self.parts.which(self.parts.number);
+            let part = which.part(None);
+            self.told.with_frames::<C, _>(|frames| drain.begin_file(&frames, part))?;
+            self.headless = drain.is_failing();
         }
-        self.tell_removed(drain)
+        self.remove(drain)
     }
 
     /// The recording has ended: a file that could not even be begun is removed.

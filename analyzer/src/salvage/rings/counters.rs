@@ -13,13 +13,16 @@ use crate::scan::Recording;
 #[derive(Default)]
 pub(super) struct Counters {
     overrun: BTreeMap<LaneId, (u64, u64)>,
+    /// Those without a lane, of earlier files too.
     no_lane: (u64, u64),
     last: Ticks,
 }
 
 impl Counters {
     pub(super) fn of(drained: Option<&Recording<'_>>) -> Self {
-        let mut counters = Self::default();
+        let part = drained.and_then(|drained| drained.meta().part);
+        let no_lane = part.map(|part| (part.no_lane_records, part.no_lane_groups));
+        let mut counters = Self { no_lane: no_lane.unwrap_or_default(), ..Self::default() };
         for chunk in drained.into_iter().flat_map(Recording::record_chunks) {
             chunk.records().iter().for_each(|record| counters.take(record));
         }

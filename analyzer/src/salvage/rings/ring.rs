@@ -3,7 +3,7 @@
 use std::io;
 
 use tmrun_formats::rings::LaneImage;
-use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, Place, Record};
+use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, LaneStartV1, Place, Record};
 use tmrun_formats::{GapReason, LaneId, Ticks};
 
 use super::Rings;
@@ -18,38 +18,69 @@ pub(super) struct Ring<'r> {
     image: LaneImage,
     slots: &'r [Record],
     overwrite: bool,
-    /// The first position that is not in the drained recording.
+    /// The position that the drained file takes the lane up at.
+    first: u64,
+    /// Records and groups that were dropped before that, in this recording.
+    dropped_before: (u64, u64),
+    /// The first position that is not in the drained recording, and how many were left out from there
+    /// on.
     next: u64,
+    left_out: u64,
     /// The first that the ring may still hold.
     oldest: u64,
 }
 
+/// How many records from this position on were left out because nobody asked to keep them.
+fn left_out(image: &LaneImage, next: u64) -> u64 {
+    let (from, to) = image.left_out;
+    if from <= next { to.min(image.published).saturating_sub(next) } else { 0 }
+}
+
 impl<'r> Ring<'r> {
-    /// `next` is the first position that was not drained, when any was.
-    pub(super) fn of(rings: &Rings<'r>, lane: LaneId, next: Option<u64>) -> Self {
+    /// `start` is where the drained file takes up a lane of an earlier one, and `next` the first
+    /// position that was not drained, when any was.
+    pub(super) fn of(
+        rings: &Rings<'r>,
+        lane: LaneId,
+        start: Option<&LaneStartV1>,
+        next: Option<u64>,
+    ) -> Self {
         let header = &rings.header;
         let image = header.block(rings.bytes, lane);
         let (slots, _) = Record::slice(header.ring(rings.bytes, lane));
         let overwrite = header.overwrite != 0 && lane != LaneId::RECORDER;
-        let next = next.unwrap_or(image.first);
+        let first = start.map_or(image.first, |start| start.sequence);
+        let dropped_before = start.map(|start| (start.dropped_records, start.dropped_groups));
+        let dropped_before = dropped_before.unwrap_or_default();
+        let next = next.unwrap_or(first);
+        let left_out = left_out(&image, next);
         let stored_to = if overwrite { image.reserved } else { image.published };
-        let oldest = next.max(stored_to.saturating_sub(slots.len() as u64));
-        Self { lane, image, slots, overwrite, next, oldest }.held_against_its_slots()
+        let kept = next.saturating_add(left_out);
+        let oldest = kept.max(stored_to.saturating_sub(slots.len() as u64));
+        let ring =
+            Self { lane, image, slots, overwrite, first, dropped_before, next, left_out, oldest };
+        ring.held_against_its_slots()
     }
 
     /// A lane that says that it came somewhere of which no slot knows says nothing: it was written
     /// to by somebody else.
     fn held_against_its_slots(mut self) -> Self {
         let holds = self.window().any(|position| self.record(position).is_some());
-        if !holds && self.image.published > self.next {
+        if !holds && self.image.published > self.next.saturating_add(self.left_out) {
             self.image.published = self.next;
             self.oldest = self.next;
+            self.left_out = 0;
         }
         self
     }
 
     pub(super) const fn image(&self) -> &LaneImage {
         &self.image
+    }
+
+    /// The position that the drained file takes the lane up at.
+    pub(super) const fn first(&self) -> u64 {
+        self.first
     }
 
     /// The positions that the ring may hold and the drained recording does not.
@@ -77,13 +108,16 @@ impl<'r> Ring<'r> {
 
     /// The position behind all that the lane had.
     pub(super) fn end(&self) -> u64 {
-        self.window().end.max(self.next).saturating_add(self.torn())
+        let taken = self.next.saturating_add(self.left_out);
+        self.window().end.max(taken).saturating_add(self.torn())
     }
 
-    /// Records and groups that were dropped in this recording.
+    /// Records and groups that were dropped since the drained file began.
     pub(super) fn dropped(&self) -> (u64, u64) {
-        let (dropped, base) = (self.image.dropped, self.image.base);
-        (dropped.0.saturating_sub(base.0), dropped.1.saturating_sub(base.1))
+        let (dropped, base, before) = (self.image.dropped, self.image.base, self.dropped_before);
+        let since =
+            |dropped: u64, base, before| dropped.saturating_sub(base).saturating_sub(before);
+        (since(dropped.0, base.0, before.0), since(dropped.1, base.1, before.1))
     }
 
     /// The greatest moment that one of its records speaks of.
@@ -94,9 +128,10 @@ impl<'r> Ring<'r> {
 
     /// Writes the records, and what is missing between them.
     pub(super) fn write(&self, counters: &mut Counters, tail: &mut Tail<'_>) -> io::Result<()> {
-        let mut written = self.next;
+        self.declare(self.next, self.left_out, GapReason::SLICED, tail)?;
+        let mut written = self.next.saturating_add(self.left_out);
         let mut run: Vec<Record> = Vec::new();
-        let mut run_from = self.next;
+        let mut run_from = written;
         for position in self.window() {
             let record = self.record(position);
             // A continuation whose head is gone belongs to nothing.

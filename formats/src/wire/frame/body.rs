@@ -349,8 +349,8 @@ impl HoleV1 {
     }
 }
 
-/// Which of several files of a recording this one is: at its beginning, and with `next` at its end.
-/// Files are named without their folder.
+/// Which of several files of a recording this one is: behind everything else that it begins with,
+/// and with `next` at its end. Files are named without their folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartV1<'a> {
     /// Its number, from 1.
@@ -361,6 +361,23 @@ pub struct PartV1<'a> {
     /// The file that goes on where this one ends.
     #[serde(borrow)]
     pub next: Option<&'a str>,
+    /// Records without a lane that the files before it tell of.
+    pub no_lane_records: u64,
+    /// Groups of them.
+    pub no_lane_groups: u64,
+}
+
+/// Where a file takes up a lane of which the files before it have something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LaneStartV1 {
+    /// The lane.
+    pub lane: LaneId,
+    /// The position of its first record in this file.
+    pub sequence: u64,
+    /// Records that were dropped, as the files before it tell.
+    pub dropped_records: u64,
+    /// Groups of them.
+    pub dropped_groups: u64,
 }
 
 /// Files of the recording that were removed because nobody asked to keep them. Of several frames

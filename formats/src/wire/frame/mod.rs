@@ -108,4 +108,6 @@ frames! {
     Removed = 25, 1: RemovedV1;
     /// The step that a lane is in.
     LaneStep = 26, 1: LaneStepV1;
+    /// Where a file takes up a lane of an earlier one.
+    LaneStart = 27, 1: LaneStartV1;
 }

@@ -1,0 +1,133 @@
+//! The files of a flight recorder: which belong together.
+
+use std::path::{Path, PathBuf};
+
+use tmrun::input::Input;
+use tmrun::salvage::{Rings, join};
+use tmrun::scan::{OpenError, Recording};
+use tmrun_formats::rings::RINGS_MAGIC;
+use tmrun_formats::{RunId, parts};
+
+use super::super::output::OutputArgs;
+use super::super::{Failure, say};
+
+/// The recording that was drained, with what its mapped rings still hold. Either of the two files
+/// may be given; they name each other. Of a recording of several files the rings belong to the last.
+pub(super) fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Failure> {
+    if input.starts_with(&RINGS_MAGIC) {
+        let open = |source| OpenError { file: input.name().to_owned(), source };
+        let rings = Rings::open(&input).map_err(open)?;
+        let Some(last) = last_file(&rings, &input, output)? else {
+            let path = rings.recording_file().unwrap_or("the recording");
+            say(format_args!("{}: {path} is gone; only the rings are left", input.name()));
+            return joined(None, &rings, &input);
+        };
+        if read(&last).is_some_and(|recording| has_everything(&recording)) {
+            return Ok(last);
+        }
+        return joined(Some(&last), &rings, &input);
+    }
+    let Some(recording) = read(&input).filter(|recording| !has_everything(recording)) else {
+        return Ok(input); // when it cannot be read, that is said where it is opened for good
+    };
+    let path = recording.meta().run.and_then(|run| run.rings);
+    let rings = path.map(|path| beside(&input, path, output)).transpose()?.flatten();
+    let Some(rings_file) = rings else { return Ok(input) };
+    let rings = match Rings::open(&rings_file) {
+        Ok(rings) if rings.run() == recording.header().run => rings,
+        Ok(_) => return Ok(input),
+        Err(error) => {
+            say(format_args!("{}: {error}; it is left out", rings_file.name()));
+            return Ok(input);
+        }
+    };
+    if let Some(last) = last_file(&rings, &input, output)? {
+        if read(&last).is_some_and(|last| number(&last) > number(&recording)) {
+            say(format_args!(
+                "{}: what the rings hold belongs to {}, the recording's last file",
+                input.name(),
+                last.name()
+            ));
+            return Ok(input);
+        }
+    }
+    joined(Some(&input), &rings, &rings_file)
+}
+
+fn read(input: &Input) -> Option<Recording<'_>> {
+    Recording::open_damaged(input, input.name(), &|_| ()).ok()
+}
+
+/// It was finished: nothing of it is elsewhere.
+fn has_everything(recording: &Recording<'_>) -> bool {
+    recording.trailer().is_some() && !recording.goes_on()
+}
+
+/// Which of the files of its recording it is; 0 when it does not say.
+fn number(recording: &Recording<'_>) -> u64 {
+    recording.meta().part.map_or(0, |part| part.number)
+}
+
+/// A file that another one names may lie where that says, or in the same folder: both may have been
+/// moved.
+fn places(file: &Input, named: &str) -> impl Iterator<Item = PathBuf> {
+    let path = Path::new(named);
+    let folder = Path::new(file.name()).parent();
+    let moved = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+    [Some(path.to_owned()), moved].into_iter().flatten()
+}
+
+/// A file that another one names. It is an input too, which the result must not replace.
+fn beside(file: &Input, named: &str, output: &OutputArgs) -> Result<Option<Input>, Failure> {
+    let found = places(file, named).find_map(|path| Some((Input::open(&path).ok()?, path)));
+    found.map(|found| checked(found, output)).transpose()
+}
+
+/// The file that the rings were being drained into.
+fn last_file(
+    rings: &Rings<'_>,
+    file: &Input,
+    output: &OutputArgs,
+) -> Result<Option<Input>, Failure> {
+    let named = rings.recording_file();
+    let mut places = named.into_iter().flat_map(|named| places(file, named));
+    let found = places.find_map(|first| last_begun(&first, rings.run()));
+    found.map(|found| checked(found, output)).transpose()
+}
+
+fn checked((input, path): (Input, PathBuf), output: &OutputArgs) -> Result<Input, Failure> {
+    output.check(&path)?;
+    Ok(input)
+}
+
+/// The last file of this run that has begun, of those that lie beside its first. One that the
+/// process died on before it said which it is has nothing yet: then the one before it is the last.
+fn last_begun(first: &Path, run: RunId) -> Option<(Input, PathBuf)> {
+    let folder = first.parent().filter(|folder| *folder != Path::new(""));
+    let entries = std::fs::read_dir(folder.unwrap_or(Path::new("."))).ok()?.flatten();
+    let mut numbers: Vec<_> =
+        entries.filter_map(|entry| parts::number(first, entry.file_name().as_ref())).collect();
+    numbers.push(1);
+    numbers.sort_unstable();
+    numbers.into_iter().rev().find_map(|number| {
+        let path = parts::path(first, number);
+        let input = Input::open(&path).ok()?;
+        let begun = read(&input).is_some_and(|recording| {
+            recording.header().run == run && (number == 1 || recording.meta().part.is_some())
+        });
+        begun.then_some((input, path))
+    })
+}
+
+fn joined(drained: Option<&Input>, rings: &Rings<'_>, file: &Input) -> Result<Input, Failure> {
+    let name = drained.unwrap_or(file).name();
+    let recording = drained.map(|drained| Recording::open_damaged(drained, name, &|_| ()));
+    let recording = recording.transpose()?;
+    if rings.is_alive() {
+        let (file, pid) = (file.name(), rings.pid());
+        say(format_args!(
+            "{file}: process {pid} is there and may still record; this is a snapshot"
+        ));
+    }
+    Ok(Input::made(name, |out| join(recording.as_ref(), rings, out))?)
+}
