@@ -72,8 +72,10 @@ fn killed(folder: &Path, kind: &str, round: u64) -> u64 {
         let entries = std::fs::read_dir(folder).expect("a folder").flatten();
         entries.filter_map(|entry| parts::number(&first, entry.file_name().as_ref())).max()
     };
+    // Some steps of which some were left out, where any are.
+    let drained = || std::fs::metadata(&first).is_ok_and(|file| file.len() > 32 << 10);
     let is_time = || match round % 2 {
-        0 => count.get().load(Ordering::Relaxed) >= moment,
+        0 => count.get().load(Ordering::Relaxed) >= moment && drained(),
         _ => newest() >= Some(2 + round / 2),
     };
     while !is_time() {
@@ -114,7 +116,7 @@ fn read(path: &Path) -> File {
         gaps.map(|gap| gap.records).sum()
     };
     let records: Vec<_> = (recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0)))
-        .flat_map(|chunk| chunk.records().iter().copied().collect::<Vec<_>>())
+        .flat_map(|chunk| chunk.records().to_vec())
         .collect();
     let values = records.iter().filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
     let gaps = records.iter().filter(|record| record.kind() == Some(Kind::Gap)).count();
@@ -151,7 +153,7 @@ fn salvaged(folder: &Path) -> Vec<File> {
     // One that came behind has nothing that is not in the result.
     let bytes = std::fs::read(file(folder, last.number + 1)).unwrap_or_default();
     let behind = Recording::open_damaged(&bytes, "behind", &|_| ());
-    assert!(behind.is_ok_and(|behind| behind.counts().total() > 0) == false);
+    assert!(behind.map_or(0, |behind| behind.counts().total()) == 0);
     files.push(last);
     files
 }

@@ -42,7 +42,7 @@ fn read(bytes: &[u8]) -> (Vec<f64>, u64, Status) {
         gap.records
     });
     let chunks = recording.record_chunks();
-    let records = chunks.flat_map(|chunk| chunk.records().iter().copied().collect::<Vec<_>>());
+    let records = chunks.flat_map(|chunk| chunk.records().to_vec());
     let values = records.filter_map(|record| Some(record.payload::<Scalar>()?.value));
     (values.collect(), lost.sum(), recording.status())
 }

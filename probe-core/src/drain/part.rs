@@ -43,7 +43,9 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     ///
     /// # Errors
     ///
-    /// When either sink fails. The recording goes on in the second one.
+    /// When either sink fails. The recording goes on in the second one. While
+    /// [that one fails](Self::is_failing), what it begins with is not in it: behind a
+    /// [retry](Self::retry), call [`begin_file`](Self::begin_file).
     pub fn next_file(
         &mut self,
         sink: S,

@@ -17,6 +17,7 @@ mod retain;
 mod rotate;
 mod run;
 mod thread;
+mod worker;
 
 pub use error::RecordError;
 pub use retain::DumpOn;

@@ -135,14 +135,15 @@ impl Parts {
 
     fn tell(&mut self, part: Part) {
         let full = self.removed.len() >= STRETCHES;
-        if let Some(stretch) = self.removed.last_mut() {
-            if full || stretch.last.saturating_add(1) == part.number {
-                stretch.last = part.number;
-                stretch.files = stretch.files.saturating_add(1);
-                stretch.records = stretch.records.saturating_add(part.records);
-                stretch.to = part.to;
-                return;
-            }
+        let last = self.removed.last_mut();
+        if let Some(stretch) =
+            last.filter(|last| full || last.last.saturating_add(1) == part.number)
+        {
+            stretch.last = part.number;
+            stretch.files = stretch.files.saturating_add(1);
+            stretch.records = stretch.records.saturating_add(part.records);
+            stretch.to = part.to;
+            return;
         }
         self.removed.push(RemovedV1 {
             first: part.number,

@@ -1,34 +1,21 @@
-//! The recorder's thread.
+//! A recording to a file: how it starts, and how it ends.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
-use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1, TerminalV1};
+use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1};
 
 use super::file::{FileSink, create as new_file};
 use super::flight::{self, Flight};
-use super::rotate::{RETRY, Rotation, Told};
+use super::rotate::{Rotation, Told};
+use super::worker::{End, Removed, Worker};
 use super::{ProfileRun, RecordError, asked, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
-use crate::drain::{Drain, Flush, Hold, Summary};
+use crate::drain::{Drain, Hold, Summary};
 use crate::probe::ProbeRef;
-
-/// The pause between two looks at the lanes while records come: short enough that a ring of the
-/// default size cannot fill meanwhile, and long enough that the head lines, which the producers store
-/// to, are not fetched all the time.
-const PAUSE: Duration = Duration::from_micros(50);
-/// The pause once nothing has come for [`QUIET`]: a waiting process need not be woken so often.
-const QUIET_PAUSE: Duration = Duration::from_millis(1);
-const QUIET: Duration = Duration::from_millis(200);
-/// The oldest record that is not in the file.
-const FLUSH_EVERY: Duration = Duration::from_millis(100);
-const CALIBRATE_EVERY: Duration = Duration::from_secs(1);
-
-type FileDrain<C> = Drain<'static, C, FileSink>;
 
 /// A running recording. Finish it: one that is dropped is marked as failed.
 #[derive(Debug)]
@@ -40,12 +27,6 @@ pub struct Recording {
     rings: Option<PathBuf>,
     /// The process that records; a child of it has this value too.
     process: u32,
-}
-
-/// How the run ended.
-#[derive(Debug)]
-struct End {
-    reason: Option<String>,
 }
 
 impl<C: Clock> ProbeRef<'static, C> {
@@ -92,16 +73,9 @@ impl<C: Clock> ProbeRef<'static, C> {
         let rotation = rotation.transpose().map_err(create)?;
 
         let end = Arc::new(Mutex::new(None));
-        let worker = Worker {
-            drain,
-            end: Arc::clone(&end),
-            path: path.clone(),
-            calibration: Calibration::start(first),
-            flight,
-            rotation,
-            error: None,
-            tried: Instant::now(),
-        };
+        let calibration = Calibration::start(first);
+        let worker =
+            Worker::new(drain, Arc::clone(&end), path.clone(), calibration, flight, rotation);
         let thread = std::thread::Builder::new()
             .name("tmrun recorder".to_owned())
             .spawn(move || worker.run())
@@ -126,25 +100,6 @@ fn map_rings<C: Clock>(
     let mut frames = frames.to_vec();
     frames.insert(1, Frame::RecordingFile(ItemV1 { text: &text }));
     Flight::map(probe, rings, header, &frames, first)
-}
-
-/// The mapped rings, whose file is removed unless it is kept: when the recording does not start, or
-/// has ended well.
-#[derive(Debug)]
-struct Removed(Option<Flight>);
-
-impl Removed {
-    fn keep(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        if let Some(flight) = self.0.take() {
-            flight.finished();
-        }
-    }
 }
 
 /// A file that was made for a recording which has not started: removed if it does not. (A file that
@@ -220,116 +175,5 @@ impl Drop for Recording {
         };
         // Nobody is left to hear of an error here; the file's missing end tells of it.
         let _ = self.end(Some(reason.to_owned()));
-    }
-}
-
-/// What the thread owns.
-struct Worker<C: Clock> {
-    drain: FileDrain<C>,
-    end: Arc<Mutex<Option<End>>>,
-    path: PathBuf,
-    calibration: Calibration,
-    flight: Removed,
-    rotation: Option<Rotation>,
-    /// The first error, and the file that it is of.
-    error: Option<(PathBuf, io::Error)>,
-    /// When a sink that fails was last tried.
-    tried: Instant,
-}
-
-impl<C: Clock> Worker<C> {
-    fn run(mut self) -> Result<Summary, RecordError> {
-        let start = Instant::now();
-        let (mut flushed, mut calibrated, mut came) = (start, start, start);
-        loop {
-            let end = self.end.lock().unwrap_or_else(PoisonError::into_inner).take();
-            if let Some(end) = end {
-                return self.finish(&end);
-            }
-            let all = flushed.elapsed() >= FLUSH_EVERY;
-            let polled = self.drain.poll(if all { Flush::All } else { Flush::Full });
-            let polled = self.keep_error(polled).unwrap_or_default();
-            if all {
-                flushed = Instant::now();
-            }
-            if calibrated.elapsed() >= CALIBRATE_EVERY {
-                calibrated = Instant::now();
-                self.calibrate();
-            }
-            self.turn();
-            if polled.waiting > 0 {
-                came = Instant::now();
-            }
-            let quiet = came.elapsed() >= QUIET;
-            std::thread::park_timeout(if quiet { QUIET_PAUSE } else { PAUSE });
-        }
-    }
-
-    /// Goes on in another file, or where a sink that failed left off, when it is time to.
-    fn turn(&mut self) {
-        if let Some(rotation) = &mut self.rotation {
-            let reading = || self.calibration.next(bracket(C::ticks, host_ns));
-            if let Err(failed) = rotation.turn(&mut self.drain, reading) {
-                self.error.get_or_insert(failed);
-            }
-        }
-        if self.drain.is_failing() && self.tried.elapsed() >= RETRY {
-            self.tried = Instant::now();
-            // That it fails is known.
-            let _ = self.retry();
-        }
-    }
-
-    fn retry(&mut self) -> io::Result<()> {
-        self.drain.retry()?;
-        match &mut self.rotation {
-            Some(rotation) if !self.drain.is_failing() => rotation.again(&mut self.drain),
-            _ => Ok(()),
-        }
-    }
-
-    fn calibrate(&mut self) {
-        let sample = self.calibration.next(bracket(C::ticks, host_ns));
-        let written = self.drain.write_frames(&[Frame::Calibration(sample)]);
-        self.keep_error(written);
-        if let Some(flight) = &mut self.flight.0 {
-            let written = flight.reading(sample);
-            self.keep_error(written);
-        }
-    }
-
-    /// Remembers the first error; the drain goes on, and counts.
-    fn keep_error<T>(&mut self, result: io::Result<T>) -> Option<T> {
-        match result {
-            Ok(value) => Some(value),
-            Err(error) => {
-                let path = self.rotation.as_ref().map(Rotation::path);
-                self.error.get_or_insert((path.unwrap_or_else(|| self.path.clone()), error));
-                None
-            }
-        }
-    }
-
-    fn finish(mut self, end: &End) -> Result<Summary, RecordError> {
-        let last = self.calibration.next(bracket(C::ticks, host_ns));
-        let reason = end.reason.as_deref();
-        let terminal = TerminalV1 { complete: reason.is_none(), reason, ticks: C::ticks() };
-        let frames = [Frame::Calibration(last), Frame::Terminal(terminal)];
-        if self.drain.is_failing() {
-            let _ = self.retry();
-        }
-        let (summary, finished) = self.drain.finish(&frames);
-        let path = self.rotation.as_ref().map_or(self.path, Rotation::path);
-        if let Some(rotation) = &self.rotation {
-            rotation.finished(&summary);
-        }
-        match self.error.or(finished.err().map(|source| (path, source))) {
-            None => Ok(summary),
-            Some((path, source)) => {
-                // The rings may hold what the file has not.
-                self.flight.keep();
-                Err(RecordError::Write { path, source, summary })
-            }
-        }
     }
 }

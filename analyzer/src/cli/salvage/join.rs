@@ -41,15 +41,15 @@ pub(super) fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Fai
             return Ok(input);
         }
     };
-    if let Some(last) = last_file(&rings, &input, output)? {
-        if read(&last).is_some_and(|last| number(&last) > number(&recording)) {
-            say(format_args!(
-                "{}: what the rings hold belongs to {}, the recording's last file",
-                input.name(),
-                last.name()
-            ));
-            return Ok(input);
-        }
+    let last = last_file(&rings, &input, output)?;
+    let is_later = |last: &&Input| read(last).is_some_and(|l| number(&l) > number(&recording));
+    if let Some(last) = last.as_ref().filter(is_later) {
+        say(format_args!(
+            "{}: what the rings hold belongs to {}, the recording's last file",
+            input.name(),
+            last.name()
+        ));
+        return Ok(input);
     }
     joined(Some(&input), &rings, &rings_file)
 }
