@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use tmrun::salvage::salvage;
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::wire::{Kind, PartV1, Scalar};
 use tmrun_formats::{GapClass, GapReason, LaneId};
@@ -92,6 +93,10 @@ fn a_run_of_several_files_has_no_hole_and_every_file_says_which_it_is() {
         numbers.push(part.number);
         assert_eq!(part.previous.is_none(), part.number == 1);
         assert_eq!(meta.terminal.is_none(), part.next.is_some(), "only the last one ends the run");
+        let mut whole = Vec::new();
+        salvage(recording, &mut whole, &|_| ()).expect("memory takes it");
+        let whole = Recording::open(&whole, "whole").expect("a header");
+        assert_eq!(whole.meta().terminal, meta.terminal, "and salvaging one adds no end");
         runs.push((recording.header().run, meta.run.expect("the run").entrypoint.to_owned()));
         assert_eq!(recording.levels().last(), Some(Level::TIMING));
         let lane = recording.lanes().get(LaneId(0)).expect("the lane");

@@ -62,6 +62,7 @@ impl Watch {
     }
 
     /// Whether it came since the last call.
+    #[cfg(feature = "std")]
     pub(crate) fn take_fired(&mut self) -> bool {
         core::mem::take(&mut self.fired)
     }
