@@ -28,7 +28,7 @@ fn every_target_has_inputs_and_survives_them_and_their_mutations() {
         assert!(!inputs.is_empty(), "{name} has no inputs");
         for input in inputs {
             target(&input);
-            let step = (input.len() / 128).max(1);
+            let step = (input.len() / 64).max(1);
             for at in (0..input.len()).step_by(step) {
                 target(&input[..at]);
                 for bit in [1, 0x10, 0x80] {
