@@ -12,8 +12,8 @@ use support::dying::{self, Count, rings, tmrun};
 use tmrun::salvage::{Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
-use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar};
-use tmrun_formats::{GapReason, LaneId, Level};
+use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar, Span};
+use tmrun_formats::{ExecutionStep, GapReason, LaneId, Level, SpanId, SpanKind, Ticks};
 use tmrun_probe_core::{AutoClock, Overwrite, ProfileRun, probe, scalar, span};
 
 probe!(static PROBE: lanes = 3, slots = 1 << 10);
@@ -237,6 +237,46 @@ fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored
         let torn = recording.lost().find(|gap| gap.reason == GapReason::TORN).expect("a gap");
         assert_eq!(torn.records, 1);
     }
+}
+
+#[test]
+fn a_span_whose_record_was_just_published_is_not_open_too() {
+    let dir = tempfile::tempdir().expect("a folder");
+    assert!(!child(dir.path(), "drop", "abort").wait().expect("a child").success());
+    let mut bytes = std::fs::read(rings(dir.path())).expect("the rings");
+    let header = RingsHeader::decode(&bytes).expect("a header");
+    let lane = header.block(&bytes, LaneId(0));
+    let open: Vec<_> = lane.open_spans().map(|(_, _, open)| open.id).collect();
+    let SpanId(innermost) = *open.last().expect("the child dies in a span");
+    let opened = |bytes: &[u8]| {
+        let rings = Rings::open(bytes).expect("the header is as it was");
+        let mut joined = Vec::new();
+        join(None, &rings, &mut joined).expect("memory takes it");
+        let recording = Recording::open(&joined, "joined").expect("a header");
+        recording.meta().open_spans.iter().map(|open| open.span).collect::<Vec<_>>()
+    };
+    assert_eq!(opened(&bytes), open);
+
+    // The record of the innermost is the last one: the process died before it cleared the entry.
+    let last = (lane.published - 1) % header.slots;
+    let slot = usize::try_from(header.rings + last * 64).expect("it fits");
+    let span = Span {
+        end: Ticks(1),
+        parent: SpanId(0),
+        own_high: (innermost >> 32) as u32,
+        parent_lane: LaneId(0),
+        own_lane: LaneId(0),
+        depth: 0,
+        step: ExecutionStep(0),
+        kind: SpanKind::FUNCTION,
+    };
+    let published = RecordHeader {
+        seq: lane.published as u32 - 1,
+        span: innermost as u32,
+        ..RecordHeader::of::<Span>(Level::TIMING)
+    };
+    bytes[slot..slot + 64].copy_from_slice(Record::new(published, &span).as_bytes());
+    assert_eq!(opened(&bytes), open[..open.len() - 1]);
 }
 
 #[test]

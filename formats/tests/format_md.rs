@@ -348,7 +348,6 @@ fn the_page_places_every_field_of_the_rings_header_and_the_lane_block() {
     let placed = [
         ("published", Lane::PUBLISHED),
         ("reserved", Lane::RESERVED),
-        ("depth", Lane::DEPTH),
         ("first", Lane::FIRST),
         ("base", Lane::BASE),
         ("dropped", Lane::DROPPED),

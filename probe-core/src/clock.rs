@@ -21,11 +21,17 @@ pub trait Clock: 'static {
     /// The time now. Called once for an event and twice for a span: it should be a few instructions.
     fn ticks() -> Ticks;
 
-    /// The time now, unless that takes a call: what is on the way of every record then calls nothing.
+    /// Whether reading it is [`quick_ticks`](Self::quick_ticks); decided once and for all.
+    #[doc(hidden)]
+    fn is_quick() -> bool {
+        true
+    }
+
+    /// The time now, by a clock that is quick: with no question whether it is.
     #[doc(hidden)]
     #[inline(always)]
-    fn quick_ticks() -> Option<Ticks> {
-        Some(Self::ticks())
+    fn quick_ticks() -> Ticks {
+        Self::ticks()
     }
 
     /// The nominal rate.
@@ -65,8 +71,12 @@ impl<C: Clock> Clock for Overwrite<C> {
         C::ticks()
     }
 
+    fn is_quick() -> bool {
+        C::is_quick()
+    }
+
     #[inline(always)]
-    fn quick_ticks() -> Option<Ticks> {
+    fn quick_ticks() -> Ticks {
         C::quick_ticks()
     }
 
@@ -94,8 +104,11 @@ mod auto {
     use core::arch::x86_64::{__cpuid, _rdtsc};
     use core::sync::atomic::{AtomicU8, Ordering};
 
-    /// 0 is the counter, so that a recorder that has not looked yet pays nothing for it.
+    /// 1 is the operating system's clock. Decided before anybody has a lane.
     static FALLBACK: AtomicU8 = AtomicU8::new(0);
+    /// Somebody has decided it. (It takes an instruction that a virtual machine traps.)
+    #[cfg(feature = "std")]
+    static CHOSEN: AtomicU8 = AtomicU8::new(0);
 
     impl Clock for AutoClock {
         const NAME: &'static str = "tsc";
@@ -109,18 +122,21 @@ mod auto {
             counter()
         }
 
+        #[cfg(feature = "std")]
+        fn is_quick() -> bool {
+            choose();
+            FALLBACK.load(Ordering::Relaxed) == 0
+        }
+
         #[inline(always)]
-        fn quick_ticks() -> Option<Ticks> {
-            if cfg!(feature = "std") && FALLBACK.load(Ordering::Relaxed) != 0 {
-                return None;
-            }
-            Some(counter())
+        fn quick_ticks() -> Ticks {
+            counter()
         }
 
         fn ticks_per_second() -> u64 {
-            choose();
             #[cfg(feature = "std")]
             {
+                choose();
                 if FALLBACK.load(Ordering::Relaxed) != 0 {
                     return super::MonotonicClock::ticks_per_second();
                 }
@@ -158,9 +174,11 @@ mod auto {
     }
 
     /// Decides between the counter and the operating system, before the first record.
+    #[cfg(feature = "std")]
     fn choose() {
-        if cfg!(feature = "std") && !is_invariant() {
-            FALLBACK.store(1, Ordering::Relaxed);
+        if CHOSEN.load(Ordering::Acquire) == 0 {
+            FALLBACK.store(u8::from(!is_invariant()), Ordering::Relaxed);
+            CHOSEN.store(1, Ordering::Release);
         }
     }
 

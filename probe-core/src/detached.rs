@@ -55,7 +55,7 @@ impl Begun {
     fn here<C: Clock>(recorder: Recorder<'_, C>, name: NameId, shape: SpanShape) -> Self {
         let block = recorder.block();
         let (parent, depth) = block.innermost();
-        let span = SpanRef { lane: block.id(), id: block.take_span_id() };
+        let span = SpanRef { lane: block.id(), id: block.take_id_apart::<C>() };
         Self { span, parent, name, start: C::ticks(), depth, shape }
     }
 
@@ -150,9 +150,9 @@ impl<'l, C: Clock> Segment<'l, C> {
     fn open(recorder: Recorder<'l, C>, begun: &Begun) -> Self {
         let block = recorder.block();
         let Begun { span: of, name, shape, .. } = *begun;
-        let entered = block.enter_segment(name, of, C::ticks);
+        let entered = block.enter::<C>(name, Some(of));
         if entered.is_none() {
-            too_deep::<C>(block, name, C::ticks());
+            too_deep::<C>(block, name);
         }
         let open = entered.map(|entered| Open { block, entered, of, shape });
         Self { open, here: PhantomData }

@@ -174,6 +174,11 @@ impl Target for Global {
     }
 
     #[inline(always)]
+    unsafe fn quick_lane(&self) -> &LaneBlock {
+        HERE.with(ThreadLane::lane)
+    }
+
+    #[inline(always)]
     fn is_wanted(&self, level: Level) -> bool {
         level <= Self::MAX_LEVEL && {
             let installed = installed();

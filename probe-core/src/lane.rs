@@ -8,6 +8,8 @@ mod open;
 mod part;
 mod steps;
 
+use core::cell::Cell;
+
 use tmrun_formats::wire::{Payload, RecordHeader, flags};
 use tmrun_formats::{LaneId, Planes, SpanId, Ticks};
 
@@ -19,14 +21,18 @@ use account::{Drained, Shown, Told};
 use claim::Claims;
 pub(crate) use mirror::LaneMirror;
 pub use open::MAX_DEPTH;
-pub(crate) use open::{Ended, Entered, SpanRef};
+use open::OpenSpan;
+pub(crate) use open::{Ended, Entered, SpanRef, Top};
 use steps::{OpenStep, STEPS};
 
 /// One producer's side of a ring. (Public for the macros only; nothing of it can be named.) Only the
 /// lane's owner calls the methods that record; others may read the words it shows.
+///
+/// What others read is in words, which are atomic. What only the owner looks at is in cells: a plain
+/// load is part of the comparison that wants it, an atomic one an instruction of its own.
 #[repr(C, align(128))]
 pub struct LaneBlock {
-    // What a span touches, and the top of the mirror's `open`.
+    // What a span touches.
     slots: AtomicPtr<Slot>,
     mirror: AtomicPtr<LaneMirror>,
     mask: Word,
@@ -34,14 +40,14 @@ pub struct LaneBlock {
     head: Word,
     /// Up to where the producer may store without a look at the tail: the tail it last observed
     /// plus the capacity, or `head` while a gap is pending, so that one comparison serves both.
-    limit: Word,
+    limit: Cell<u64>,
     next_span: Word,
-    /// How many spans are open, and in the high half how many of them have ended below the top.
-    top: Word,
-    /// The id of the innermost span that is open, 0 for none.
-    current: Word,
+    /// The innermost span that is open, or what stands for it: see [`open`].
+    top: Cell<*mut OpenSpan>,
+    /// The last entry that a span can have.
+    last: Cell<*mut OpenSpan>,
     /// The lane's number, where a span's record has it: as the parent's lane and as its own.
-    lanes: Word,
+    lanes: Cell<u64>,
 
     tail: Position,
 
@@ -50,6 +56,10 @@ pub struct LaneBlock {
     steps_open: Word,
     steps: [OpenStep; STEPS + 1],
     known_tail: Word,
+    /// While the top is elsewhere: how many spans are open.
+    depth_elsewhere: Cell<u64>,
+    /// Reading the clock takes a call.
+    slow_clock: Cell<bool>,
     told: Told,
     /// Guards that the owner still holds, those of spans apart.
     guards: Word,
@@ -59,9 +69,18 @@ pub struct LaneBlock {
     drain: Drained,
 }
 
+// SAFETY: the pointers are to the probe that the block is a part of; whoever has the block has that.
+unsafe impl Send for LaneBlock {}
+// SAFETY: all but the cells is atomic. The cells are touched only by who has the lane: between a claim,
+// which one thread wins (an acquiring exchange), and the release (a releasing store) by its guard
+// `Lane`, which is not `Sync`, or by the end of the thread; by the handler of `fork` in a child, which
+// has one thread; and, of a lane that nobody has, by `preset`, of whoever is testing. Of the lane that
+// nobody ever claims they are read only.
+unsafe impl Sync for LaneBlock {}
+
 impl core::fmt::Debug for LaneBlock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_tuple("LaneBlock").field(&self.id()).finish()
+        f.debug_struct("LaneBlock").finish_non_exhaustive()
     }
 }
 
@@ -74,15 +93,17 @@ impl LaneBlock {
                 mirror: AtomicPtr::new(core::ptr::null_mut()),
                 mask: Word::new(0),
                 head: Word::new(0),
-                limit: Word::new(0),
+                limit: Cell::new(0),
                 next_span: Word::new(0),
-                top: Word::new(0),
-                current: Word::new(0),
-                lanes: Word::new(0),
+                top: Cell::new(core::ptr::null_mut()),
+                last: Cell::new(core::ptr::null_mut()),
+                lanes: Cell::new(0),
                 tail: Position::new(0),
                 steps_open: Word::new(0),
                 steps: array![words!(OpenStep { number, phase, ended }); STEPS + 1],
                 known_tail: Word::new(0),
+                depth_elsewhere: Cell::new(0),
+                slow_clock: Cell::new(false),
                 told: Told::new(),
                 guards: Word::new(0),
                 shown: Shown::new(),
@@ -106,6 +127,13 @@ impl LaneBlock {
     #[inline(always)]
     pub(crate) fn span_word(&self, id: SpanId) -> u64 {
         id.0 >> 32 | self.lanes.get()
+    }
+
+    /// Whether anybody ever had it. (The lane of a thread that has none is one that nobody had.)
+    #[cfg(feature = "std")]
+    #[inline(always)]
+    pub(crate) fn was_claimed(&self) -> bool {
+        !self.slots.load(Ordering::Relaxed).is_null()
     }
 
     /// What the lane shows. Only for who has the lane, and for the drain of a lane that was had.
@@ -171,6 +199,7 @@ impl LaneBlock {
     #[cold]
     #[inline(never)]
     fn make_room(&self, n: u64, edges: (Ticks, Ticks), planes: Planes) -> Option<u64> {
+        self.leave_out_ids();
         self.known_tail.set(self.tail.observe(self.known_tail.get()));
         let pending = self.has_pending();
         // While the drain tells of what is pending, this group is what is pending next.
@@ -203,12 +232,6 @@ pub(crate) struct Store<'a> {
 }
 
 impl<'a> Store<'a> {
-    /// What the lane shows.
-    #[inline(always)]
-    pub(crate) const fn mirror(&self) -> &'a LaneMirror {
-        self.mirror
-    }
-
     /// The next `n` slots are stored to, whatever they hold: whoever reads them looks at `reserved`
     /// after it has.
     #[inline(always)]
@@ -221,45 +244,34 @@ impl<'a> Store<'a> {
     /// Stores the next record of the group.
     #[inline(always)]
     pub(crate) fn put<P: Payload>(&mut self, header: RecordHeader, payload: &P) {
-        let [ticks, name, rest] = header.words();
-        self.put_words(Ticks(ticks), name, (rest >> 32) as u32, payload);
+        let slot = self.slot();
+        slot.set_ticks(header.ticks);
+        slot.set_name(header.name, header.span);
+        slot.set_kind(self.sequence(), header.kind_word());
+        slot.set_payload(payload.words());
+        self.next();
     }
 
-    /// The same with the header's words, but for the sequence, ready made.
+    /// The sequence of the next record, as its header has it.
     #[inline(always)]
-    pub(crate) fn put_words<P: Payload>(
-        &mut self,
-        ticks: Ticks,
-        name: u64,
-        rest: u32,
-        payload: &P,
-    ) {
-        self.put_raw(ticks, name, u64::from(rest) << 32, payload.words());
-    }
-
-    /// The same with all words but the sequence ready made.
-    #[inline(always)]
-    fn put_raw(&mut self, ticks: Ticks, name: u64, rest: u64, payload: [u64; 5]) {
-        let [a, b, c, d, e] = payload;
-        let rest = self.sequence() | rest;
-        self.next_slot().store([ticks.0, name, rest, a, b, c, d, e]);
-    }
-
-    /// The sequence of the next record, as it lies in the third word of its header.
-    #[inline(always)]
-    pub(crate) const fn sequence(&self) -> u64 {
-        self.at as u32 as u64
+    pub(crate) const fn sequence(&self) -> u32 {
+        self.at as u32
     }
 
     /// The slot of the next record.
     #[inline(always)]
-    pub(crate) fn next_slot(&mut self) -> &'a Slot {
+    pub(crate) fn slot(&self) -> &'a Slot {
         let slots = self.lane.slots.load(Ordering::Relaxed);
         let index = self.at & self.lane.mask.get();
-        self.at = self.at.wrapping_add(1);
         // SAFETY: a claimed lane has a ring of mask + 1 slots, which lives as long as its block
         // (both are fields of one probe); only this producer stores, and only to unpublished slots.
         unsafe { &*slots.add(index as usize) }
+    }
+
+    /// The next record is stored.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) {
+        self.at = self.at.wrapping_add(1);
     }
 
     /// Stores a continuation of the group.

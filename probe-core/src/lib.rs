@@ -85,7 +85,7 @@ mod site;
 mod span;
 mod step;
 mod sync;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(all(loom, test))))]
 mod thread;
 #[cfg(all(feature = "tracing", not(all(loom, test))))]
 mod tracing_layer;
@@ -108,6 +108,8 @@ pub use global::Entry;
 #[cfg(all(feature = "std", not(all(loom, test))))]
 pub use global::{AlreadyInstalled, Global, StaticProbe, install};
 pub use in_span::{InSpan, InSpanExt};
+#[doc(hidden)]
+pub use lane::LaneBlock;
 pub use lane::MAX_DEPTH;
 pub use levels::FocusError;
 #[doc(hidden)]
@@ -124,7 +126,7 @@ pub use site::Site;
 pub use span::open_span;
 pub use span::{SpanGuard, SpanShape};
 pub use step::StepGuard;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(all(loom, test))))]
 #[doc(hidden)]
 pub use thread::{GiveBack, ThreadLane};
 #[cfg(all(feature = "tracing", not(all(loom, test))))]

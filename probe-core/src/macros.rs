@@ -86,6 +86,11 @@ macro_rules! probe {
                         $crate::Recorder::on(MEMORY.view(), block)
                     })
                 }
+
+                #[inline(always)]
+                unsafe fn quick_lane(&self) -> &$crate::LaneBlock {
+                    LANE.with($crate::ThreadLane::lane)
+                }
             }
 
             impl $crate::StaticProbe for $name {

@@ -283,7 +283,9 @@ impl<'p, C> ProbeRef<'p, C> {
             block.preset(ring, position, spans);
         }
     }
+}
 
+impl<'p, C: Clock> ProbeRef<'p, C> {
     /// Claims a free lane. Its records carry no step until [`Target::step`](crate::Target::step) or
     /// [`Target::enter_step`](crate::Target::enter_step) opens one.
     ///
@@ -309,7 +311,7 @@ impl<'p, C> ProbeRef<'p, C> {
         }
         let name = self.name(name);
         let free = |(id, block): &(LaneId, &'p LaneBlock)| {
-            self.image.ring(*id).is_some_and(|ring| block.try_claim(*id, ring, name, thread))
+            self.image.ring(*id).is_some_and(|ring| block.try_claim::<C>(*id, ring, name, thread))
         };
         (0..).map(LaneId).zip(self.lanes).find(free).map(|(_, block)| block)
     }

@@ -32,6 +32,14 @@ pub trait Target {
     #[doc(hidden)]
     unsafe fn here(&self) -> Option<Recorder<'_, Self::Clock>>;
 
+    /// The caller's lane, or one that nobody ever had, on which nothing can be opened quickly.
+    ///
+    /// # Safety
+    ///
+    /// As for [`here`](Self::here).
+    #[doc(hidden)]
+    unsafe fn quick_lane(&self) -> &LaneBlock;
+
     /// Runs `f` on the caller's lane. Without a lane the loss is counted, with these planes.
     #[doc(hidden)]
     #[inline(always)]
@@ -197,6 +205,11 @@ impl<C: Clock> Target for Lane<'_, C> {
     #[inline(always)]
     unsafe fn here(&self) -> Option<Recorder<'_, C>> {
         Some(self.recorder())
+    }
+
+    #[inline(always)]
+    unsafe fn quick_lane(&self) -> &LaneBlock {
+        self.block
     }
 }
 

@@ -9,7 +9,7 @@ use crate::sync::{AtomicPtr, AtomicU32, AtomicUsize, Ordering, const_fn};
 
 #[cfg(feature = "std")]
 mod waiting;
-#[cfg(feature = "std")]
+#[cfg(all(feature = "std", not(all(loom, test))))]
 pub(crate) use waiting::Waiting;
 
 /// No probe has reached the site.

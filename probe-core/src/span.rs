@@ -6,19 +6,18 @@ use tmrun_formats::wire::{Gap, RecordHeader, Span, flags};
 use tmrun_formats::{ExecutionStep, GapReason, Level, NameId, Planes, SpanId, SpanKind, Ticks};
 
 use crate::clock::Clock;
-use crate::lane::{Ended, LaneBlock, SpanRef, Store};
-use crate::record::{Recorder, Target};
+use crate::lane::{Ended, LaneBlock, SpanRef, Store, Top};
+use crate::record::Target;
 use crate::site::Site;
 
-/// What a span's site knows about it. All of it is constant at the site, and packed so that a guard
-/// hands it on in one register.
+/// What a span's site knows about it. All of it is constant at the site.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SpanShape {
     /// Kind, level and flags of the record, as they lie in the third word of its header. (The site
     /// knows the level too, but a static that anything may write to is no constant to the compiler.)
-    header: u64,
-    /// Kind and step, as they lie in the fourth word of the payload, less one: a depth is added.
-    tail: u64,
+    header: u32,
+    /// Kind and step, as they lie in the fourth word of the payload, where the depth is added.
+    place: u32,
 }
 
 impl SpanShape {
@@ -29,40 +28,38 @@ impl SpanShape {
 
     const fn new(level: Level, flags: u16) -> Self {
         let header = RecordHeader { flags, ..RecordHeader::of::<Span>(level) };
-        let [_, _, rest] = header.words();
-        Self { header: rest, tail: 0 }.with(SpanKind::FUNCTION, ExecutionStep(0))
+        Self { header: header.kind_word(), place: 0 }.with(SpanKind::FUNCTION, ExecutionStep(0))
     }
 
     const fn with(self, kind: SpanKind, step: ExecutionStep) -> Self {
-        let tail = (step.0 as u64) << STEP_AT | (kind.0 as u64) << KIND_AT;
-        Self { tail: tail - 1, ..self }
+        Self { place: (step.0 as u32) << STEP_AT | (kind.0 as u32) << KIND_AT, ..self }
     }
 
     /// The same, standing for something else.
     pub const fn kind(self, kind: SpanKind) -> Self {
-        self.with(kind, ExecutionStep(((self.tail + 1) >> STEP_AT) as u8))
+        self.with(kind, ExecutionStep((self.place >> STEP_AT) as u8))
     }
 
     /// The same, as a part of the training step.
     pub const fn step(self, step: ExecutionStep) -> Self {
-        self.with(SpanKind(((self.tail + 1) >> KIND_AT) as u8), step)
+        self.with(SpanKind((self.place >> KIND_AT) as u8), step)
     }
 
     /// The same, asked for by another level.
     #[cfg(feature = "tracing")]
     pub(crate) const fn at(self, level: Level) -> Self {
-        Self { header: self.header & !(0xff << 40) | (level.0 as u64) << 40, ..self }
+        Self { header: self.header & !(0xff << 8) | (level.0 as u32) << 8, ..self }
     }
 
     /// The same with these flags.
     pub(crate) const fn flagged(self, flags: u16) -> Self {
-        Self { header: self.header | (flags as u64) << 48, ..self }
+        Self { header: self.header | (flags as u32) << 16, ..self }
     }
 
     /// The level that asks for it.
     #[inline(always)]
     pub(crate) const fn level(self) -> Level {
-        Level((self.header >> 40) as u8)
+        Level((self.header >> 8) as u8)
     }
 }
 
@@ -85,51 +82,71 @@ const KIND_AT: u32 = 24;
 pub struct SpanGuard<'l, C: Clock> {
     /// As a whole or not at all: what is not there is not set, either.
     opened: Option<Opened<'l>>,
+    shape: SpanShape,
+    /// What writes the record. It is always the same function; but as a value of the guard it is known
+    /// only where the guard was made. So the drop by itself is small enough to be inlined everywhere,
+    /// on the way of a panic too: no guard need lie in memory, and one that is compiled out is no code
+    /// at all. And where it was inlined, the compiler inlines what it then knows to be called.
+    close: fn(Opened<'l>, SpanShape),
     /// Stays on its thread, as the lane does.
     here: PhantomData<*const C>,
 }
 
-/// What a guard has of its span: few fields, and none that the open-span stack has, so that they
-/// live in registers.
+/// What a guard has of its span. The rest is in the entry of the stack.
 #[derive(Clone, Copy)]
 struct Opened<'l> {
     block: &'l LaneBlock,
-    start: Ticks,
-    depth: u64,
-    shape: SpanShape,
+    top: Top<'l>,
 }
 
 impl<'l, C: Clock> SpanGuard<'l, C> {
     #[inline(always)]
-    const fn inert() -> Self {
-        Self { opened: None, here: PhantomData }
+    const fn of(opened: Option<Opened<'l>>, shape: SpanShape) -> Self {
+        Self { opened, shape, close: Opened::close::<C>, here: PhantomData }
+    }
+
+    /// A span of this name on this lane.
+    #[cfg(feature = "std")]
+    pub(crate) fn open(block: &'l LaneBlock, name: NameId, shape: SpanShape) -> Self {
+        SpanGuard::of(Opened::anywhere::<C>(block, name), shape)
     }
 
     #[inline(always)]
-    pub(crate) fn open(recorder: Recorder<'l, C>, name: NameId, shape: SpanShape) -> Self {
-        let block = recorder.block();
-        match block.enter(name, C::ticks) {
-            Some(entered) => {
-                let (start, depth) = (entered.start, entered.depth);
-                Self { opened: Some(Opened { block, start, depth, shape }), here: PhantomData }
-            }
-            None => {
-                too_deep::<C>(block, name, C::ticks());
-                Self::inert()
-            }
-        }
+    const fn inert() -> Self {
+        Self::of(None, SpanShape::FUNCTION)
     }
 
     /// The span's id on its lane; none when it is not recorded.
     pub fn id(&self) -> SpanId {
-        self.opened.map_or(SpanId::NONE, |opened| opened.block.open_id(opened.depth))
+        self.opened.map_or(SpanId::NONE, |opened| opened.top.id())
+    }
+}
+
+impl<'l> Opened<'l> {
+    /// Opens a span on top of the lane's stack; `None` where that is not all there is to it.
+    #[inline(always)]
+    fn on_top<C: Clock>(block: &'l LaneBlock, name: NameId) -> Option<Self> {
+        Some(Self { block, top: block.enter_on_top::<C>(name)? })
+    }
+
+    /// Opens a span wherever the top of the lane's stack is; `None` when it is full, which a gap
+    /// says.
+    fn anywhere<C: Clock>(block: &'l LaneBlock, name: NameId) -> Option<Self> {
+        Self::on_top::<C>(block, name).or_else(|| {
+            let entered = block.enter::<C>(name, None);
+            if entered.is_none() {
+                too_deep::<C>(block, name);
+            }
+            Some(Self { block, top: block.top_at(entered?.depth) })
+        })
     }
 }
 
 /// A span deeper than the stack: a gap of one record says so.
 #[cold]
 #[inline(never)]
-pub(crate) fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
+pub(crate) fn too_deep<C: Clock>(block: &LaneBlock, name: NameId) {
+    let now = C::ticks();
     let gap = Gap {
         first: now,
         last: now,
@@ -149,75 +166,65 @@ pub(crate) fn too_deep<C: Clock>(block: &LaneBlock, name: NameId, now: Ticks) {
 impl<C: Clock> Drop for SpanGuard<'_, C> {
     #[inline(always)]
     fn drop(&mut self) {
-        if let Some(Opened { block, start, depth, shape }) = self.opened {
-            close::<C>(block, start, depth, shape);
+        if let Some(opened) = self.opened {
+            (self.close)(opened, self.shape);
         }
     }
 }
 
-/// Writes the record of a span that ends. One call, its arguments in registers: the drop itself then
-/// is small enough for the compiler to inline it everywhere, and to leave it out where nothing is
-/// recorded. (As one piece it is not inlined, and even a compiled-out span pays for a call.)
-///
-/// It calls nothing but at its very end, so that it has no registers to save.
-#[inline(never)]
-fn close<C: Clock>(block: &LaneBlock, start: Ticks, depth: u64, shape: SpanShape) {
-    let Some(end) = C::quick_ticks() else {
-        return close_by_slow_clock::<C>(block, start, depth, shape);
-    };
-    let (true, Some(store)) = (block.is_top(depth), block.quick_room::<C>()) else {
-        return close_slowly::<C>(block, start, depth, shape, end);
-    };
-    // SAFETY: the span at `depth` is open, because its guard calls, and it is on top.
-    let popped = unsafe { block.pop(store.mirror(), depth) };
-    put(store, block, (start, end), &popped, depth, shape);
-}
-
-#[cold]
-#[inline(never)]
-fn close_by_slow_clock<C: Clock>(block: &LaneBlock, start: Ticks, depth: u64, shape: SpanShape) {
-    close_slowly::<C>(block, start, depth, shape, C::ticks());
-}
-
-/// The same for a span that is not on top, or finds the ring full by the tail that is known.
-#[cold]
-#[inline(never)]
-fn close_slowly<C: Clock>(
-    block: &LaneBlock,
-    start: Ticks,
-    depth: u64,
-    shape: SpanShape,
-    end: Ticks,
-) {
-    let ended = block.leave(depth);
-    if let Some(store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
-        put(store, block, (start, end), &ended, depth, shape);
+impl Opened<'_> {
+    /// Writes the record of a span that ends.
+    #[inline]
+    fn close<C: Clock>(self, shape: SpanShape) {
+        let Self { block, top } = self;
+        let end = C::quick_ticks();
+        if block.is_top(top)
+            && let Some(store) = block.quick_room::<C>()
+        {
+            block.pop(top);
+            self.put(store, (top.start(), end), &top, shape);
+            top.clear();
+        } else {
+            self.close_slowly::<C>(end, shape);
+        }
     }
-}
 
-/// Stores the record, whose words are those of [`Span`], one after the other as they are at hand: so
-/// few are under way at once that no register has to be saved for them.
-#[inline(always)]
-fn put(
-    mut store: Store<'_>,
-    block: &LaneBlock,
-    (start, end): (Ticks, Ticks),
-    ended: &impl Ended,
-    depth: u64,
-    shape: SpanShape,
-) {
-    let header = store.sequence() | shape.header;
-    let slot = store.next_slot();
-    slot.set::<0>(start.0);
-    slot.set::<2>(header);
-    slot.set::<3>(end.0);
-    slot.set::<4>(ended.parent().0);
-    slot.set::<6>(shape.tail.wrapping_add(depth));
-    slot.set::<7>(0);
-    let id = ended.id();
-    slot.set::<1>(u64::from(ended.name().0) | id.0 << 32);
-    slot.set::<5>(block.span_word(id));
-    store.publish();
+    /// The same for a span that is not on top, or finds the ring full by the tail that is known.
+    #[cold]
+    #[inline(never)]
+    fn close_slowly<C: Clock>(self, end: Ticks, shape: SpanShape) {
+        let Self { block, top } = self;
+        let end = if C::is_quick() { end } else { C::ticks() };
+        let start = top.start();
+        let ended = block.leave(block.depth_of(top));
+        if let Some(store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
+            self.put(store, (start, end), &ended, shape);
+        }
+    }
+
+    /// Stores the record and publishes it: the words of [`Span`], one after the other as they are at
+    /// hand, so that few are under way at once.
+    #[inline(always)]
+    fn put(
+        self,
+        mut store: Store<'_>,
+        edges: (Ticks, Ticks),
+        ended: &impl Ended,
+        shape: SpanShape,
+    ) {
+        let slot = store.slot();
+        slot.set::<0>(edges.1.0);
+        slot.set_kind(store.sequence(), shape.header);
+        slot.set_ticks(edges.0);
+        slot.set::<1>(ended.parent().0);
+        let id = ended.id();
+        slot.set_name(ended.name(), id.0 as u32);
+        slot.set::<2>(self.block.span_word(id));
+        slot.set::<3>(u64::from(shape.place) | self.top.around());
+        slot.set::<4>(0);
+        store.next();
+        store.publish();
+    }
 }
 
 /// A span that has ended, all of it: for those whose record does not follow from their lane's stack.
@@ -240,10 +247,9 @@ impl Whole {
             ticks: start,
             name,
             span: span.id.0 as u32,
-            flags: (shape.header >> 48) as u16,
+            flags: (shape.header >> 16) as u16,
             ..RecordHeader::of::<Span>(shape.level())
         };
-        let tail = shape.tail.wrapping_add(1);
         let payload = Span {
             end,
             parent: parent.id,
@@ -251,8 +257,8 @@ impl Whole {
             parent_lane: parent.lane,
             own_lane: span.lane,
             depth,
-            step: ExecutionStep((tail >> STEP_AT) as u8),
-            kind: SpanKind((tail >> KIND_AT) as u8),
+            step: ExecutionStep((shape.place >> STEP_AT) as u8),
+            kind: SpanKind((shape.place >> KIND_AT) as u8),
         };
         if let Some(mut store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
             store.put(header, &payload);
@@ -278,11 +284,23 @@ pub fn open_span<'t, T: Target>(
 ) -> SpanGuard<'t, T::Clock> {
     let Some(name) = name_of(target, site, node, shape) else { return SpanGuard::inert() };
     // SAFETY: the guard counts in the lane's depth for as long as it lives.
+    let opened = match Opened::on_top::<T::Clock>(unsafe { target.quick_lane() }, name) {
+        Some(opened) => Some(opened),
+        None => open_anywhere(target, name),
+    };
+    SpanGuard::of(opened, shape)
+}
+
+/// The same on a lane whose top is elsewhere, or by a thread that has no lane yet.
+#[cold]
+#[inline(never)]
+fn open_anywhere<T: Target>(target: &T, name: NameId) -> Option<Opened<'_>> {
+    // SAFETY: as above.
     match unsafe { target.here() } {
-        Some(recorder) => SpanGuard::open(recorder, name, shape),
+        Some(recorder) => Opened::anywhere::<T::Clock>(recorder.block(), name),
         None => {
             target.probe().image.no_lane.count(1, Planes::HOST_TIME);
-            SpanGuard::inert()
+            None
         }
     }
 }

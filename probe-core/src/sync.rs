@@ -11,12 +11,16 @@
 #[cfg(not(all(loom, test)))]
 pub(crate) use core::{
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
+    sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
+    },
 };
 #[cfg(all(loom, test))]
 pub(crate) use loom::{
     hint::spin_loop,
-    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
+    sync::atomic::{
+        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
+    },
 };
 
 #[cfg(all(target_has_atomic = "64", not(all(loom, test))))]
@@ -178,6 +182,27 @@ impl SlotWord {
         let [low, high] = &self.0;
         let half = |word: &AtomicU32| u64::from(u32::from_le(word.load(Ordering::Relaxed)));
         half(low) | half(high) << 32
+    }
+}
+
+/// Four little-endian bytes of a slot.
+#[cfg(not(all(loom, test)))]
+#[repr(transparent)]
+pub(crate) struct SlotHalf(AtomicU32);
+
+#[cfg(not(all(loom, test)))]
+impl SlotHalf {
+    pub(crate) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    #[inline(always)]
+    pub(crate) fn set(&self, value: u32) {
+        self.0.store(value.to_le(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> u32 {
+        u32::from_le(self.0.load(Ordering::Relaxed))
     }
 }
 

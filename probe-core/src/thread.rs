@@ -6,22 +6,32 @@ use crate::clock::Clock;
 use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
 
-/// The calling thread's lane of one probe. It has no destructor, so that reading it is one load.
+/// The calling thread's lane of one probe. It has no destructor, so that reading it is one load; and
+/// it always is a lane, so that who finds out anyway whether the lane can be used need not ask first.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct ThreadLane(Cell<Option<&'static LaneBlock>>);
+pub struct ThreadLane(Cell<&'static LaneBlock>);
+
+/// The lane of a thread that has none: nobody ever claims it.
+static NOBODYS: LaneBlock = LaneBlock::new();
 
 impl ThreadLane {
     /// No lane yet.
     #[allow(clippy::new_without_default, reason = "const, and only for the macro")]
     pub const fn new() -> Self {
-        Self(Cell::new(None))
+        Self(Cell::new(&NOBODYS))
+    }
+
+    /// The lane, or one that nobody ever had.
+    #[inline(always)]
+    pub fn lane(&self) -> &'static LaneBlock {
+        self.0.get()
     }
 
     /// The lane, if the thread has one.
     #[inline(always)]
     pub fn get(&self) -> Option<&'static LaneBlock> {
-        self.0.get()
+        Some(self.0.get()).filter(|block| block.was_claimed())
     }
 
     /// Claims a lane for the thread. `give_back` has a destructor and returns the lane; once it has
@@ -44,7 +54,7 @@ impl ThreadLane {
                 let block =
                     probe.claim_block(current.name().unwrap_or("unnamed thread"), thread)?;
                 give_back.0.set(Some((block, forget)));
-                self.0.set(Some(block));
+                self.0.set(block);
                 Some(block)
             })
             .ok()
@@ -53,12 +63,12 @@ impl ThreadLane {
 
     /// Keeps a lane that the thread has already.
     pub(crate) fn keep(&self, block: &'static LaneBlock) {
-        self.0.set(Some(block));
+        self.0.set(block);
     }
 
     /// The thread has no lane any more.
     pub fn clear(&self) {
-        self.0.set(None);
+        self.0.set(&NOBODYS);
     }
 }
 
@@ -82,7 +92,6 @@ impl Drop for GiveBack {
     fn drop(&mut self) {
         if let Some((block, forget)) = self.0.take() {
             forget();
-            #[cfg(not(all(loom, test)))]
             crate::global::forget();
             block.release();
         }

@@ -4,7 +4,7 @@ mod support;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use support::read::{File, LEVEL, SPAN};
+use support::read::{File, LEVEL, SCALAR, SPAN};
 use tmrun_formats::wire::Frame;
 use tmrun_formats::{Level, Ticks};
 use tmrun_probe_core::{
@@ -119,4 +119,59 @@ fn the_clock_of_the_target_moves_forward() {
     let later = (0..1000).fold(first, |_, _| lane.recorder().now());
     assert!(first < later);
     assert!(tmrun_probe_core::AutoClock::ticks_per_second() > 1_000_000);
+}
+
+/// A clock that takes a call: what is on the way of every record otherwise must not be asked.
+enum Slow {}
+
+static READS: AtomicU64 = AtomicU64::new(0);
+
+impl Clock for Slow {
+    const NAME: &'static str = "slow";
+
+    fn ticks() -> Ticks {
+        Ticks(READS.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn is_quick() -> bool {
+        false
+    }
+
+    fn quick_ticks() -> Ticks {
+        Ticks(u64::MAX)
+    }
+
+    fn ticks_per_second() -> u64 {
+        1_000
+    }
+}
+
+#[test]
+fn spans_by_a_clock_that_takes_a_call_are_those_of_any_other() {
+    static PROBE: Probe<Slow, 1, 64, 16> = Probe::new();
+    let lane = PROBE.view().claim("a").unwrap();
+    let mut drain = support::start(PROBE.view(), support::Memory::default(), Level::TIMING);
+    for _ in 0..100 {
+        let _outer = span!(lane, "outer");
+        let first = span!(lane, "first");
+        let second = span!(lane, "second");
+        drop(first); // not the innermost
+        scalar!(lane, "value", 1.0);
+        drop(second);
+        support::poll(&mut drain);
+    }
+    let (summary, file) = support::finish(drain);
+    let spans = file.of(SPAN);
+    assert_eq!((spans.len(), summary.dropped), (300, 0));
+    for of_a_turn in spans.chunks(3) {
+        let [first, second, outer] = of_a_turn else { panic!("three each") };
+        assert_eq!(file.name(outer), "outer");
+        assert_eq!((first.u64_at(8), second.u64_at(8)), (outer.span_id(), first.span_id()));
+        assert!(outer.ticks < first.ticks && first.ticks < second.ticks);
+        assert!(second.ticks < first.u64_at(0) && first.u64_at(0) < second.u64_at(0));
+        assert!(second.u64_at(0) < outer.u64_at(0) && outer.u64_at(0) < u64::MAX);
+    }
+    let inside: Vec<_> = file.of(SCALAR).iter().map(|scalar| scalar.span).collect();
+    let second: Vec<_> = spans.chunks(3).map(|turn| turn[1].span_id() as u32).collect();
+    assert_eq!(inside, second, "what is recorded is in the innermost span that is open");
 }

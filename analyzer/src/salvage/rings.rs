@@ -247,8 +247,7 @@ fn claims(
 }
 
 fn open_spans(lane: LaneId, ring: &Ring<'_>) -> impl Iterator<Item = OpenSpanV1> {
-    let open = ring.image().open_spans();
-    open.map(move |(depth, around, open)| OpenSpanV1 {
+    ring.open_spans().map(move |(depth, around, open)| OpenSpanV1 {
         lane,
         span: open.id,
         parent: open.origin.map_or(around, |(origin, _)| origin),
@@ -263,6 +262,6 @@ fn totals(lane: LaneId, ring: &Ring<'_>, records: u64) -> Option<TotalsV1> {
     if records == ring.first() && dropped_records == 0 {
         return None;
     }
-    let SpanId(spans) = ring.image().last_span();
+    let SpanId(spans) = ring.last_span();
     Some(TotalsV1 { lane, records, spans, dropped_records, dropped_groups, ..TotalsV1::default() })
 }

@@ -66,13 +66,13 @@ loops! {
         black_box(i);
     }
     clock_once(i) {
-        black_box(AutoClock::ticks());
+        black_box(AutoClock::quick_ticks());
         black_box(i);
     }
     clock_twice(i) {
-        black_box(AutoClock::ticks());
+        black_box(AutoClock::quick_ticks());
         black_box(i);
-        black_box(AutoClock::ticks());
+        black_box(AutoClock::quick_ticks());
     }
     span_loop(i) {
         let _span = span!(PROBE, "span");

@@ -10,8 +10,6 @@ pub struct LaneImage {
     pub published: u64,
     /// Of rings that keep the newest: slots of positions before it may have been stored to.
     pub reserved: u64,
-    /// How many spans are open.
-    pub depth: u64,
     /// Position of the first record of this recording.
     pub first: u64,
     /// Records and groups that had been dropped when the recording began.
@@ -44,7 +42,7 @@ pub struct ClaimImage {
 /// An entry of the stack of open spans.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenImage {
-    /// Its id.
+    /// Its id, none while nothing is open here.
     pub id: SpanId,
     /// When it began.
     pub start: Ticks,
@@ -61,25 +59,24 @@ impl LaneImage {
     pub const PUBLISHED: usize = 0;
     /// Offset of the reserved position.
     pub const RESERVED: usize = 128;
-    /// Offset of the depth.
-    pub const DEPTH: usize = 136;
     /// Offset of the recording's first position.
-    pub const FIRST: usize = 144;
+    pub const FIRST: usize = 136;
     /// Offset of the base: records, groups.
-    pub const BASE: usize = 152;
+    pub const BASE: usize = 144;
     /// Offset of the drops: records, groups, first moment, last moment, planes.
-    pub const DROPPED: usize = 168;
+    pub const DROPPED: usize = 160;
     /// Offset of the number of claims.
-    pub const CLAIMS: usize = 208;
+    pub const CLAIMS: usize = 200;
     /// Offset of the last claims: sequence, name, thread; the i-th claim at i mod 16.
-    pub const CLAIM: usize = 216;
+    pub const CLAIM: usize = 208;
     /// Bytes of a claim.
     pub const CLAIM_SIZE: usize = 24;
     /// How many claims are kept.
     pub const CLAIM_COUNT: usize = 16;
     /// Offset of the positions that were left out: from, to.
-    pub const LEFT_OUT: usize = 600;
-    /// Offset of the stack of open spans: id, start, name, origin; entry 0 is none.
+    pub const LEFT_OUT: usize = 592;
+    /// Offset of the stack of open spans: id, start, name with what else there is in that word, origin;
+    /// the first entry and the last are none.
     pub const OPEN: usize = 640;
     /// Bytes of an entry.
     pub const OPEN_SIZE: usize = 32;
@@ -87,10 +84,10 @@ impl LaneImage {
     pub const OPEN_COUNT: usize = 128;
     /// Bytes of the block.
     pub const SIZE: usize = 4736;
-    /// In an open span's name: it has ended while one above it is open.
-    pub const ENDED: u64 = 1 << 32;
-    /// In an open span's name: it is a part of a detached span, whose lane is in the top 16 bits.
-    pub const SEGMENT: u64 = 1 << 33;
+    /// In the third word of an entry, from bit 32 on: the span has ended while one above it is open.
+    pub const ENDED: u16 = 1;
+    /// In the third word of an entry, from bit 32 on: it is a part of a detached span, whose lane is in bits 48 to 63.
+    pub const SEGMENT: u16 = 2;
 
     /// Reads a block; what is missing is zero.
     pub fn read(block: &[u8]) -> Self {
@@ -98,7 +95,6 @@ impl LaneImage {
         Self {
             published: at(Self::PUBLISHED),
             reserved: at(Self::RESERVED),
-            depth: at(Self::DEPTH),
             first: at(Self::FIRST),
             base: (at(Self::BASE), at(Self::BASE + 8)),
             dropped: (at(Self::DROPPED), at(Self::DROPPED + 8)),
@@ -113,13 +109,14 @@ impl LaneImage {
             open: core::array::from_fn(|i| {
                 let at = |field| word(block, Self::OPEN + i * Self::OPEN_SIZE + field);
                 let name = at(16);
+                let state = (name >> 32) as u16;
                 let origin = (SpanId(at(24)), crate::LaneId((name >> 48) as u16));
                 OpenImage {
                     id: SpanId(at(0)),
                     start: Ticks(at(8)),
                     name: NameId(name as u32),
-                    ended: name & Self::ENDED != 0,
-                    origin: (name & Self::SEGMENT != 0).then_some(origin),
+                    ended: state & Self::ENDED != 0,
+                    origin: (state & Self::SEGMENT != 0).then_some(origin),
                 }
             }),
         }
@@ -135,18 +132,13 @@ impl LaneImage {
     }
 
     /// The spans that are open, outermost first: how many are around each, its parent (a span of
-    /// this lane, unless it has an origin), and itself.
+    /// this lane, unless it has an origin), and itself. The last of them may be one whose record was
+    /// just published.
     pub fn open_spans(&self) -> impl Iterator<Item = (u16, SpanId, OpenImage)> + '_ {
-        let depth = self.depth.min(Self::OPEN_COUNT as u64 - 1) as u16;
-        (1..=depth).filter_map(|at| {
-            let around = self.open.get(usize::from(at) - 1)?;
-            let open = self.open.get(usize::from(at))?;
-            (!open.ended).then_some((at - 1, around.id, *open))
+        let spans = self.open.get(1..Self::OPEN_COUNT - 1).unwrap_or_default();
+        let open = (0..).zip(spans).take_while(|(_, open)| open.id != SpanId::NONE);
+        open.filter(|(_, open)| !open.ended).filter_map(|(around, open)| {
+            Some((around, self.open.get(usize::from(around))?.id, *open))
         })
-    }
-
-    /// The greatest span id that the lane gave, in full: the newest span is on the stack, or was.
-    pub fn last_span(&self) -> SpanId {
-        self.open.iter().map(|open| open.id).max().unwrap_or_default()
     }
 }

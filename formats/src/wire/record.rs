@@ -50,11 +50,14 @@ impl RecordHeader {
         [
             self.ticks.0,
             self.name.0 as u64 | (self.span as u64) << 32,
-            self.seq as u64
-                | (self.kind as u64) << 32
-                | (self.level.0 as u64) << 40
-                | (self.flags as u64) << 48,
+            self.seq as u64 | (self.kind_word() as u64) << 32,
         ]
+    }
+
+    /// The high half of the third word: kind, level and flags.
+    #[inline(always)]
+    pub const fn kind_word(&self) -> u32 {
+        self.kind as u32 | (self.level.0 as u32) << 8 | (self.flags as u32) << 16
     }
 }
 

@@ -164,7 +164,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let shared = probe.shared;
         let image = probe.image;
         let own = Ring { mirror: image.recorder, slots: image.recorder_slots };
-        shared.recorder.try_claim(LaneId::RECORDER, own, NameId::NONE, 0);
+        shared.recorder.try_claim::<C>(LaneId::RECORDER, own, NameId::NONE, 0);
         let mut late = u64::from(shared.no_lane_told.take(probe.image.no_lane).0);
         for (id, block) in probe.application_lanes() {
             late = late.saturating_add(begin::<C>(id, block, probe.slots(id)));

@@ -427,6 +427,7 @@ impl LaneBlock {
     /// Sets the counters of a lane that nobody has, as if so much had been recorded.
     pub(crate) fn preset(&self, ring: Ring<'_>, position: u64, spans: u64) {
         self.place(ring);
+        self.place_stack(ring.mirror, false);
         self.head.set(position);
         self.known_tail.set(position);
         self.next_span.set(spans);

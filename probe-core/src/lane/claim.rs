@@ -3,6 +3,7 @@
 use tmrun_formats::{LaneId, NameId};
 
 use super::LaneBlock;
+use crate::clock::Clock;
 use crate::ring::Ring;
 use crate::sync::{AtomicU32, Ordering, Word, array, const_fn, fence, words};
 
@@ -87,7 +88,13 @@ impl Claims {
 
 impl LaneBlock {
     /// Takes the lane, if it is free. The counters go on where the last owner left them.
-    pub(crate) fn try_claim(&self, id: LaneId, ring: Ring<'_>, name: NameId, thread: u64) -> bool {
+    pub(crate) fn try_claim<C: Clock>(
+        &self,
+        id: LaneId,
+        ring: Ring<'_>,
+        name: NameId,
+        thread: u64,
+    ) -> bool {
         let state = &self.claims.state;
         let taken = state.load(Ordering::Relaxed) != FREE
             || state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_err();
@@ -96,8 +103,9 @@ impl LaneBlock {
         }
         self.set_id(id);
         self.place(ring);
-        self.set_top(ring.mirror, 0);
+        self.place_stack(ring.mirror, !C::is_quick());
         self.steps_open.set(0);
+        self.leave_out_ids();
         self.settle();
         self.claims.push(self.head.get(), name, thread);
         self.show_claim(self.claims.count());
@@ -132,12 +140,12 @@ impl LaneBlock {
         let owner = self.claims.entry(self.claims.count().wrapping_sub(1)).thread.get();
         // Without a number the lane was claimed by the application, which knows what becomes of it.
         if owner != 0 && owner != thread {
-            self.set_top(mirror, 0);
+            self.renew_stack(mirror, 0);
             self.guards.set(0);
             self.claims.state.store(FREE, Ordering::Release);
         } else {
             // The identities of open spans are gone with the parent's pages.
-            self.set_top(mirror, self.top.get());
+            self.renew_stack(mirror, self.depth());
         }
     }
 

@@ -7,9 +7,8 @@
 //!
 //! The layout is that of docs/FORMAT.md, "Lane block"; the assertions below hold the two together.
 
-use super::MAX_DEPTH;
 use super::claim::REMEMBERED;
-use super::open::OpenSpan;
+use super::open::{ENTRIES, OpenSpan};
 use crate::sync::{Position, Word, array, const_fn, words};
 
 /// A lane, as the drain and a mapped file see it.
@@ -19,7 +18,6 @@ pub(crate) struct LaneMirror {
     pub(super) published: Position,
     /// Where the rings keep the newest: slots before it may be stored to.
     pub(super) reserved: Word,
-    pub(super) depth: Word,
     /// Position of the first record of this recording.
     pub(super) first: Word,
     /// The counters of drops when this recording began.
@@ -38,8 +36,8 @@ pub(crate) struct LaneMirror {
     pub(super) left_out_from: Word,
     pub(super) left_out_to: Word,
     /// Entries of `open` do not cross cache lines.
-    padding: [Word; 3],
-    pub(super) open: [OpenSpan; MAX_DEPTH + 1],
+    padding: [Word; 4],
+    pub(super) open: [OpenSpan; ENTRIES],
 }
 
 /// A claim.
@@ -56,7 +54,6 @@ impl LaneMirror {
             Self {
                 published: Position::new(0),
                 reserved: Word::new(0),
-                depth: Word::new(0),
                 first: Word::new(0),
                 base_records: Word::new(0),
                 base_groups: Word::new(0),
@@ -69,8 +66,8 @@ impl LaneMirror {
                 claim: array![words!(ClaimMirror { sequence, name, thread }); REMEMBERED],
                 left_out_from: Word::new(0),
                 left_out_to: Word::new(0),
-                padding: array![Word::new(0); 3],
-                open: array![words!(OpenSpan { id, start, name, origin }); MAX_DEPTH + 1],
+                padding: array![Word::new(0); 4],
+                open: array![OpenSpan::new(); ENTRIES],
             }
         }
     }
@@ -84,7 +81,6 @@ const _: () = {
 
     assert!(offset_of!(LaneMirror, published) == LaneImage::PUBLISHED);
     assert!(offset_of!(LaneMirror, reserved) == LaneImage::RESERVED);
-    assert!(offset_of!(LaneMirror, depth) == LaneImage::DEPTH);
     assert!(offset_of!(LaneMirror, first) == LaneImage::FIRST);
     assert!(offset_of!(LaneMirror, base_records) == LaneImage::BASE);
     assert!(offset_of!(LaneMirror, dropped_records) == LaneImage::DROPPED);
@@ -94,6 +90,6 @@ const _: () = {
     assert!(offset_of!(LaneMirror, open) == LaneImage::OPEN);
     assert!(size_of::<ClaimMirror>() == LaneImage::CLAIM_SIZE);
     assert!(size_of::<OpenSpan>() == LaneImage::OPEN_SIZE);
-    assert!(REMEMBERED == LaneImage::CLAIM_COUNT && MAX_DEPTH + 1 == LaneImage::OPEN_COUNT);
+    assert!(REMEMBERED == LaneImage::CLAIM_COUNT && ENTRIES == LaneImage::OPEN_COUNT);
     assert!(size_of::<LaneMirror>() == LaneImage::SIZE);
 };

@@ -1,30 +1,103 @@
 //! The stack of open spans: in the mirror, so that what is open when a process dies can be read.
+//!
+//! Most spans are opened on top and end there, and that is quick: the lane knows its top entry by
+//! address. When it is otherwise (a span below the top has ended, or the clock takes a call) the top
+//! is the entry [`ELSEWHERE`], behind all that a span can have: so a single comparison, which both
+//! ends of a span need anyway, tells them to look at [`LaneBlock::depth`] first.
+
+use core::marker::PhantomData;
+use core::ptr::NonNull;
+use core::sync::atomic::compiler_fence;
 
 use tmrun_formats::rings::LaneImage;
 use tmrun_formats::{LaneId, NameId, SpanId, Ticks};
 
 use super::{LaneBlock, LaneMirror, add};
-use crate::sync::Word;
+use crate::clock::{Clock, Overrun};
+use crate::sync::{AtomicU16, AtomicU32, Ordering, Word, const_fn};
 
 /// Spans that may be open on a lane at once. A deeper one is not recorded; a gap says so.
-pub const MAX_DEPTH: usize = if cfg!(all(loom, test)) { 1 } else { 127 };
+pub const MAX_DEPTH: usize = if cfg!(all(loom, test)) { 1 } else { 126 };
 
-const _: () = assert!((MAX_DEPTH + 1).is_power_of_two());
+/// The top entry while the top is not what spans begin and end at.
+const ELSEWHERE: usize = MAX_DEPTH + 1;
+/// Entries: one that is none, one for each span, and the one that stands for another.
+pub(super) const ENTRIES: usize = ELSEWHERE + 1;
 
 /// An entry of the stack: entry 0 is none, entry d the span that d − 1 others are around.
 #[repr(C)]
 pub(super) struct OpenSpan {
-    pub(super) id: Word,
-    pub(super) start: Word,
-    /// The name; with [`ENDED`] the span has ended while one above it is open; with [`SEGMENT`] it is a
-    /// part of a detached span, whose lane is in the top 16 bits.
-    pub(super) name: Word,
-    /// Of a part of a detached span: the id of that span.
-    pub(super) origin: Word,
+    /// Not 0 while the span is open. Set last and cleared last, when its record is published.
+    id: Word,
+    start: Word,
+    name: AtomicU32,
+    /// 0 but for what [`ENDED`] and [`SEGMENT`] say.
+    state: AtomicU16,
+    /// Of a part of a detached span: the lane of that span.
+    origin_lane: AtomicU16,
+    /// How many spans are around it; of a part of a detached span the id of that span.
+    origin: Word,
 }
 
-const ENDED: u64 = LaneImage::ENDED;
-const SEGMENT: u64 = LaneImage::SEGMENT;
+/// The span has ended while one above it is open.
+const ENDED: u16 = LaneImage::ENDED;
+/// It is a part of a detached span.
+const SEGMENT: u16 = LaneImage::SEGMENT;
+
+impl OpenSpan {
+    const_fn! {
+        pub(super) fn new() -> Self {
+            Self {
+                id: Word::new(0),
+                start: Word::new(0),
+                name: AtomicU32::new(0),
+                state: AtomicU16::new(0),
+                origin_lane: AtomicU16::new(0),
+                origin: Word::new(0),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn id(&self) -> SpanId {
+        SpanId(self.id.get())
+    }
+
+    #[inline(always)]
+    fn name(&self) -> NameId {
+        NameId(self.name.load(Ordering::Relaxed))
+    }
+
+    fn is(&self, state: u16) -> bool {
+        self.state.load(Ordering::Relaxed) & state != 0
+    }
+
+    /// Opens it, at what `now` says last of all. Whoever finds the id finds the rest.
+    #[inline(always)]
+    fn open(&self, id: SpanId, name: NameId, now: impl FnOnce() -> Ticks) -> Ticks {
+        self.name.store(name.0, Ordering::Relaxed);
+        let start = now();
+        self.start.set(start.0);
+        compiler_fence(Ordering::Release);
+        self.id.set(id.0);
+        start
+    }
+
+    /// Nothing is open here any more, and nothing of it is left; so many spans are around the next.
+    fn leave(&self, around: u64) {
+        self.state.store(0, Ordering::Relaxed);
+        self.origin.set(around);
+        self.clear();
+    }
+
+    /// Nothing is open here any more.
+    #[inline(always)]
+    fn clear(&self) {
+        // What was stored of the span before comes before it.
+        compiler_fence(Ordering::Release);
+        self.id.set(0);
+    }
+}
 
 /// A span of any lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +106,7 @@ pub(crate) struct SpanRef {
     pub(crate) id: SpanId,
 }
 
-/// The part of the top that says how many spans are open.
+/// The part of a depth that says how many spans are open.
 const DEPTH: u64 = u32::MAX as u64;
 /// What one that has ended below the top adds.
 const IRREGULAR: u64 = 1 << 32;
@@ -55,37 +128,55 @@ pub(crate) struct Entered {
     pub(crate) depth: u64,
 }
 
-/// A span that has ended.
+/// A span that was opened on top: one of the entries of its lane's mirror, but for the first and the
+/// last. (By its address among them all: the entry below is its parent's.)
+#[derive(Clone, Copy)]
+pub(crate) struct Top<'l> {
+    entry: NonNull<OpenSpan>,
+    mirror: PhantomData<&'l LaneMirror>,
+}
+
+impl Top<'_> {
+    #[inline(always)]
+    fn entry(&self) -> &OpenSpan {
+        // SAFETY: it is an entry of a mirror that lives for `'l`.
+        unsafe { self.entry.as_ref() }
+    }
+
+    #[inline(always)]
+    const fn below(&self) -> NonNull<OpenSpan> {
+        // SAFETY: it is not the first entry.
+        unsafe { self.entry.sub(1) }
+    }
+
+    /// When it began.
+    #[inline(always)]
+    pub(crate) fn start(&self) -> Ticks {
+        Ticks(self.entry().start.get())
+    }
+
+    /// How many spans are around it.
+    #[inline(always)]
+    pub(crate) fn around(&self) -> u64 {
+        self.entry().origin.get()
+    }
+
+    /// Its record is published.
+    #[inline(always)]
+    pub(crate) fn clear(self) {
+        self.entry().clear();
+    }
+}
+
+/// What the record of a span that has ended says of it.
 pub(crate) trait Ended {
     fn id(&self) -> SpanId;
     fn name(&self) -> NameId;
+    /// The id of the span around it.
     fn parent(&self) -> SpanId;
 }
 
-/// One that was on top: its entry, until the next one is opened, and the entry below.
-pub(crate) struct Popped<'m> {
-    open: &'m OpenSpan,
-    around: &'m OpenSpan,
-}
-
-impl Ended for Popped<'_> {
-    #[inline(always)]
-    fn id(&self) -> SpanId {
-        SpanId(self.open.id.get())
-    }
-
-    #[inline(always)]
-    fn name(&self) -> NameId {
-        NameId(self.open.name.get() as u32)
-    }
-
-    #[inline(always)]
-    fn parent(&self) -> SpanId {
-        SpanId(self.around.id.get())
-    }
-}
-
-/// One that was somewhere on the stack.
+/// A span that has left the stack.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Left {
     id: SpanId,
@@ -107,135 +198,207 @@ impl Ended for Left {
     }
 }
 
-#[inline(always)]
+/// One that has left it last: its entry is there until the next one is opened, and the one below.
+impl Ended for Top<'_> {
+    #[inline(always)]
+    fn id(&self) -> SpanId {
+        self.entry().id()
+    }
+
+    #[inline(always)]
+    fn name(&self) -> NameId {
+        self.entry().name()
+    }
+
+    #[inline(always)]
+    fn parent(&self) -> SpanId {
+        // SAFETY: the entry below is one of the same mirror.
+        unsafe { self.below().as_ref() }.id()
+    }
+}
+
 fn open_at(mirror: &LaneMirror, depth: u64) -> &OpenSpan {
-    // The mask changes nothing (a depth is at most MAX_DEPTH) and spares the bounds check.
-    &mirror.open[depth as usize & MAX_DEPTH]
+    // The bound changes nothing (a depth is at most MAX_DEPTH).
+    &mirror.open[(depth as usize).min(MAX_DEPTH)]
+}
+
+impl LaneMirror {
+    /// The address of an entry, as one of them all.
+    const fn entry(&self, at: usize) -> *const OpenSpan {
+        self.open.as_ptr().wrapping_add(at)
+    }
+
+    /// Which of the entries this is.
+    fn index(&self, entry: *const OpenSpan) -> usize {
+        entry.addr().wrapping_sub(self.open.as_ptr().addr()) / size_of::<OpenSpan>()
+    }
+
+    /// No span is open.
+    fn bare(&self) {
+        self.open.iter().skip(1).zip(0..).for_each(|(open, around)| open.leave(around));
+    }
 }
 
 impl LaneBlock {
+    /// The lane has this mirror, and no span is open.
+    pub(super) fn place_stack(&self, mirror: &LaneMirror, slow_clock: bool) {
+        mirror.bare();
+        self.last.set(mirror.entry(MAX_DEPTH).cast_mut());
+        self.slow_clock.set(slow_clock);
+        self.set_depth(mirror, 0);
+    }
+
+    /// The mirror has lost what it showed: so many are open, of which nothing is known any more.
+    #[cfg(feature = "std")]
+    pub(super) fn renew_stack(&self, mirror: &LaneMirror, depth: u64) {
+        mirror.bare();
+        self.set_depth(mirror, depth);
+    }
+
     /// Low half of the id of the span that is open on top, 0 for none.
     #[inline(always)]
     pub(crate) fn enclosing(&self) -> u32 {
-        self.current.get() as u32
+        self.current_id() as u32
+    }
+
+    #[inline(always)]
+    fn current_id(&self) -> u64 {
+        // SAFETY: who has a lane has a top: an entry of its mirror, which lives as long as the block
+        // (both are fields of one probe) and never moves.
+        unsafe { &*self.top.get() }.id.get()
     }
 
     /// So many spans are open, with [`IRREGULAR`] for each below the top that has ended.
-    #[inline(always)]
-    pub(super) fn set_top(&self, mirror: &LaneMirror, top: u64) {
-        self.top.set(top);
-        mirror.depth.set(top & DEPTH);
-        self.current.set(open_at(mirror, top).id.get());
+    fn set_depth(&self, mirror: &LaneMirror, depth: u64) {
+        let mut top = (depth & DEPTH) as usize;
+        if depth & !DEPTH != 0 || self.slow_clock.get() {
+            mirror.open[ELSEWHERE].id.set(open_at(mirror, top as u64).id.get());
+            self.depth_elsewhere.set(depth);
+            top = ELSEWHERE;
+        }
+        self.top.set(mirror.entry(top).cast_mut());
     }
 
-    /// The next span's id.
+    /// How many spans are open, with [`IRREGULAR`] for each below the top that has ended.
+    pub(super) fn depth(&self) -> u64 {
+        let Some(mirror) = self.shown_mirror() else { return 0 };
+        match mirror.index(self.top.get()) {
+            ELSEWHERE => self.depth_elsewhere.get(),
+            depth => depth as u64,
+        }
+    }
+
+    /// The next span's id. None has a low half of 0, which would read as none: see
+    /// [`leave_out_ids`](Self::leave_out_ids).
     #[inline(always)]
-    pub(crate) fn take_span_id(&self) -> SpanId {
-        let id = self.next_span.get() + 1;
-        // An id whose low half is 0 would read as none: it is skipped.
-        let id = id + u64::from(id as u32 == 0);
+    pub(crate) fn take_span_id<C: Clock>(&self) -> SpanId {
+        let mut id = self.next_span.get() + 1;
+        // Rings that keep the newest have no room to make, and so no other moment to look.
+        if matches!(C::OVERRUN, Overrun::Overwrite) {
+            id += u64::from(id as u32 == 0);
+        }
         self.next_span.set(id);
         SpanId(id)
     }
 
-    /// Opens a span and returns how deep it is, or `None` when the stack is full.
-    #[inline(always)]
-    pub(crate) fn enter(&self, name: NameId, now: impl FnOnce() -> Ticks) -> Option<Entered> {
-        self.enter_as(name.0.into(), None, now)
-    }
-
-    /// Opens a part of a detached span.
-    pub(crate) fn enter_segment(
-        &self,
-        name: NameId,
-        of: SpanRef,
-        now: impl FnOnce() -> Ticks,
-    ) -> Option<Entered> {
-        let name = u64::from(name.0) | SEGMENT | u64::from(of.lane.0) << 48;
-        self.enter_as(name, Some(of.id), now)
-    }
-
-    #[inline(always)]
-    fn enter_as(
-        &self,
-        name: u64,
-        origin: Option<SpanId>,
-        now: impl FnOnce() -> Ticks,
-    ) -> Option<Entered> {
-        let mut top = self.top.get() + 1;
-        if top > MAX_DEPTH as u64 {
-            top = self.irregular_depth(top)?;
+    /// Leaves out the ids before the next one whose low half is 0, when they might run out until the
+    /// producer comes here again. That is at the latest when the ring is full, and until then every
+    /// span that is opened takes a slot or stays open: so that opening one need not look.
+    pub(super) fn leave_out_ids(&self) {
+        let (next, slots) = (self.next_span.get(), self.mask.get() + 1);
+        let left = u64::from(u32::MAX) - (next & u64::from(u32::MAX));
+        if left <= slots + ENTRIES as u64 {
+            self.next_span.set(next + left + 1);
         }
-        let SpanId(id) = self.take_span_id();
-        self.current.set(id);
+    }
+
+    /// The next span's id, for whoever is not to be counted on to come to
+    /// [`leave_out_ids`](Self::leave_out_ids).
+    pub(crate) fn take_id_apart<C: Clock>(&self) -> SpanId {
+        self.leave_out_ids();
+        self.take_span_id::<C>()
+    }
+
+    /// Opens a span on top; `None` where that is not all there is to it.
+    #[inline(always)]
+    pub(crate) fn enter_on_top<C: Clock>(&self, name: NameId) -> Option<Top<'_>> {
+        let top = self.top.get();
+        if top >= self.last.get() {
+            return None;
+        }
+        // SAFETY: the top is an entry of the lane's mirror, before the last that a span can have, as
+        // was just seen: so the next is one as well. (A lane that nobody ever had has neither: there
+        // the two are equal.)
+        let entry = unsafe { NonNull::new_unchecked(top.add(1)) };
+        let top = Top { entry, mirror: PhantomData };
+        top.entry().open(self.take_span_id::<C>(), name, C::quick_ticks);
+        self.top.set(top.entry.as_ptr());
+        Some(top)
+    }
+
+    /// Opens a span, or a part of a detached one, wherever the top is; `None` when the stack is full.
+    pub(crate) fn enter<C: Clock>(&self, name: NameId, origin: Option<SpanRef>) -> Option<Entered> {
+        let (mirror, depth) = (self.mirror(), self.depth() + 1);
+        if depth & DEPTH > MAX_DEPTH as u64 {
+            return None;
+        }
+        let open = open_at(mirror, depth & DEPTH);
+        if let Some(SpanRef { lane, id }) = origin {
+            open.origin_lane.store(lane.0, Ordering::Relaxed);
+            open.origin.set(id.0);
+            open.state.store(SEGMENT, Ordering::Relaxed);
+        }
+        let start = open.open(self.take_id_apart::<C>(), name, C::ticks);
+        self.set_depth(mirror, depth);
+        Some(Entered { start, depth: depth & DEPTH })
+    }
+
+    /// Whether a span that was opened on top ends there.
+    #[inline(always)]
+    pub(crate) fn is_top(&self, top: Top<'_>) -> bool {
+        self.top.get() == top.entry.as_ptr()
+    }
+
+    /// The span on top has ended. (Its entry is there until it is cleared, or the next one is opened.)
+    #[inline(always)]
+    pub(crate) fn pop(&self, top: Top<'_>) {
+        self.top.set(top.below().as_ptr());
+    }
+
+    /// The open span at `depth`.
+    pub(crate) fn top_at(&self, depth: u64) -> Top<'_> {
         let mirror = self.mirror();
-        // SAFETY: it is at most MAX_DEPTH, as was just seen.
-        let open = unsafe { mirror.open.get_unchecked(top as usize) };
-        open.id.set(id);
-        open.name.set(name);
-        if let Some(origin) = origin {
-            open.origin.set(origin.0);
-        }
-        let start = now();
-        open.start.set(start.0);
-        self.top.set(self.top.get() + 1);
-        mirror.depth.set(top);
-        Some(Entered { start, depth: top })
+        let entry = NonNull::from(&mirror.open);
+        let depth = (depth as usize).clamp(1, MAX_DEPTH);
+        // SAFETY: there are more entries than that.
+        let entry = unsafe { entry.cast::<OpenSpan>().add(depth) };
+        Top { entry, mirror: PhantomData }
     }
 
-    /// The depth of a top that is beyond the stack, or only seems to be: below it spans have ended.
-    #[cold]
-    #[inline(never)]
-    fn irregular_depth(&self, top: u64) -> Option<u64> {
-        Some(top & DEPTH).filter(|depth| *depth <= MAX_DEPTH as u64)
-    }
-
-    /// Whether the span at `depth` is the innermost, and none below it has ended.
-    #[inline(always)]
-    pub(crate) fn is_top(&self, depth: u64) -> bool {
-        self.top.get() == depth
-    }
-
-    /// The span at `depth` has ended.
-    ///
-    /// # Safety
-    ///
-    /// `depth` is that of a span that is open, and [`is_top`](Self::is_top).
-    #[inline(always)]
-    pub(crate) unsafe fn pop<'m>(&self, mirror: &'m LaneMirror, depth: u64) -> Popped<'m> {
-        self.top.set(depth - 1);
-        mirror.depth.set(depth - 1);
-        // SAFETY: an open span has a depth from 1 to MAX_DEPTH.
-        unsafe {
-            let open = mirror.open.as_ptr().add(depth as usize);
-            let popped = Popped { open: &*open, around: &*open.sub(1) };
-            self.current.set(popped.around.id.get());
-            popped
-        }
-    }
-
-    fn left(&self, depth: u64) -> Left {
-        let mirror = self.mirror();
-        let (open, around) = (open_at(mirror, depth), open_at(mirror, depth.wrapping_sub(1)));
-        let popped = Popped { open, around };
-        Left { id: popped.id(), name: popped.name(), parent: popped.parent() }
+    /// How deep an open span is.
+    pub(crate) fn depth_of(&self, top: Top<'_>) -> u64 {
+        self.mirror().index(top.entry.as_ptr()) as u64
     }
 
     /// The span at `depth` has ended, wherever it is on the stack.
     pub(crate) fn leave(&self, depth: u64) -> Left {
-        let (mirror, top) = (self.mirror(), self.top.get());
-        let left = self.left(depth);
-        if top & DEPTH == depth {
-            let (mut below, mut irregular) = (depth.wrapping_sub(1), top & !DEPTH);
-            while below > 0 && open_at(mirror, below).name.get() & ENDED != 0 {
+        let (mirror, now) = (self.mirror(), self.depth());
+        let open = open_at(mirror, depth);
+        let parent = open_at(mirror, depth.wrapping_sub(1)).id();
+        let left = Left { id: open.id(), name: open.name(), parent };
+        if now & DEPTH == depth {
+            let (mut below, mut irregular) = (depth.wrapping_sub(1), now & !DEPTH);
+            open.leave(below);
+            while below > 0 && open_at(mirror, below).is(ENDED) {
+                let ended = open_at(mirror, below);
                 below -= 1;
+                ended.leave(below);
                 irregular = irregular.saturating_sub(IRREGULAR);
             }
-            self.set_top(mirror, irregular | below);
+            self.set_depth(mirror, irregular | below);
         } else {
-            let open = open_at(mirror, depth);
-            open.name.set(open.name.get() | ENDED);
-            self.top.set(top + IRREGULAR);
+            open.state.fetch_or(ENDED, Ordering::Relaxed);
+            self.set_depth(mirror, now + IRREGULAR);
             add(&self.shown.out_of_order, 1);
         }
         left
@@ -243,55 +406,50 @@ impl LaneBlock {
 
     /// The span that is open on top.
     pub(crate) fn current(&self) -> SpanRef {
-        SpanRef { lane: self.id(), id: SpanId(self.current.get()) }
+        SpanRef { lane: self.id(), id: SpanId(self.current_id()) }
     }
 
     /// The same and how many are open. A part of a detached span stands for that span, which outlives
     /// it.
     pub(crate) fn innermost(&self) -> (SpanRef, u16) {
-        let depth = self.top.get() & DEPTH;
+        let depth = self.depth() & DEPTH;
         let open = open_at(self.mirror(), depth);
-        let name = open.name.get();
-        let span = if depth > 0 && name & SEGMENT != 0 {
-            SpanRef { lane: LaneId((name >> 48) as u16), id: SpanId(open.origin.get()) }
+        let span = if open.is(SEGMENT) {
+            let lane = LaneId(open.origin_lane.load(Ordering::Relaxed));
+            SpanRef { lane, id: SpanId(open.origin.get()) }
         } else {
             self.current()
         };
         (span, depth as u16)
     }
 
-    /// The id of the open span at `depth`.
-    pub(crate) fn open_id(&self, depth: u64) -> SpanId {
-        SpanId(open_at(self.mirror(), depth).id.get())
-    }
-
     /// The spans that are open, outermost first. Exact when the owner is at rest; while it moves,
     /// an entry may be one that just ended or just began.
     pub(crate) fn open_spans(&self) -> impl Iterator<Item = Open> + '_ {
         // No span was ever open on a lane that nobody had.
-        let open = self.shown_mirror().map(|mirror| {
-            let depth = (self.top.get() & DEPTH).min(MAX_DEPTH as u64);
-            (1..=depth).map(move |depth| (depth, mirror))
-        });
-        open.into_iter().flatten().filter_map(move |(depth, mirror)| {
-            let (open, around) = (open_at(mirror, depth), open_at(mirror, depth - 1));
-            let name = open.name.get();
-            (name & ENDED == 0).then(|| Open {
-                id: SpanId(open.id.get()),
-                parent: SpanId(around.id.get()),
-                name: NameId(name as u32),
-                start: Ticks(open.start.get()),
-                depth: (depth - 1) as u16,
+        let entries = self.shown_mirror().map(|mirror| &mirror.open[..ELSEWHERE]);
+        let pairs = entries.into_iter().flat_map(|entries| entries.windows(2)).zip(0..);
+        pairs
+            .map_while(|(pair, depth)| match pair {
+                [around, open] if open.id() != SpanId::NONE => Some((around, open, depth)),
+                _ => None,
             })
-        })
+            .filter(|(_, open, _)| !open.is(ENDED))
+            .map(|(around, open, depth)| Open {
+                id: open.id(),
+                parent: around.id(),
+                name: open.name(),
+                start: Ticks(open.start.get()),
+                depth,
+            })
     }
 
     /// Whether no span is open.
     pub(super) fn is_bare(&self) -> bool {
-        self.top.get() == 0
+        self.depth() == 0
     }
 
-    /// Spans that took an id so far.
+    /// Ids that spans have taken so far, with those that were left out.
     pub(crate) fn spans(&self) -> u64 {
         self.next_span.get()
     }

@@ -98,7 +98,7 @@ impl<const SLOTS: usize> Memory<SLOTS> {
 
     fn claim(&self, owner: u32) -> bool {
         let ring = Ring { mirror: &self.mirror, slots: &self.slots };
-        self.block.try_claim(LaneId(0), ring, NameId(owner), owner.into())
+        self.block.try_claim::<Still>(LaneId(0), ring, NameId(owner), owner.into())
     }
 
     /// Records a group of so many of this value; `false` when it was dropped.

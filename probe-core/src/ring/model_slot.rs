@@ -2,6 +2,7 @@
 //! as plain memory through a copy.
 
 use tmrun_formats::wire::Record;
+use tmrun_formats::{NameId, Ticks};
 
 use crate::sync::SlotWord;
 
@@ -17,14 +18,29 @@ impl Slot {
         Self(KEPT.map(|_| SlotWord::new()))
     }
 
-    /// Stores a record, word by word.
-    pub(crate) fn store(&self, words: [u64; 8]) {
-        self.0.iter().zip(KEPT).for_each(|(word, at)| word.set(words[at]));
+    /// The header's first word is not kept.
+    pub(crate) fn set_ticks(&self, _: Ticks) {}
+
+    /// Nor is the second.
+    pub(crate) fn set_name(&self, _: NameId, _: u32) {}
+
+    /// Stores the header's third word.
+    pub(crate) fn set_kind(&self, sequence: u32, kind: u32) {
+        self.store(2, u64::from(sequence) | u64::from(kind) << 32);
     }
 
-    /// Stores one word of a record.
+    /// Stores the payload.
+    pub(crate) fn set_payload(&self, words: [u64; 5]) {
+        (3..).zip(words).for_each(|(at, word)| self.store(at, word));
+    }
+
+    /// Stores one word of the payload.
     pub(crate) fn set<const WORD: usize>(&self, word: u64) {
-        let kept = self.0.iter().zip(KEPT).filter(|(_, at)| *at == WORD);
+        self.store(3 + WORD, word);
+    }
+
+    fn store(&self, at: usize, word: u64) {
+        let kept = self.0.iter().zip(KEPT).filter(|(_, kept)| *kept == at);
         kept.for_each(|(place, _)| place.set(word));
     }
 

@@ -1,46 +1,82 @@
 //! A slot of a ring.
 
 use tmrun_formats::wire::Record;
+use tmrun_formats::{NameId, Ticks};
 
-use crate::sync::SlotWord;
+use crate::sync::{SlotHalf, SlotWord};
 
-/// One slot: a record's eight words.
+/// One slot: the words of a record, each of which is always stored and loaded as one.
 #[repr(C, align(64))]
-pub(crate) struct Slot([SlotWord; 8]);
+pub(crate) struct Slot {
+    ticks: SlotWord,
+    name: SlotHalf,
+    span: SlotHalf,
+    sequence: SlotHalf,
+    kind: SlotHalf,
+    payload: [SlotWord; 5],
+}
 
 const _: () = assert!(size_of::<Slot>() == size_of::<Record>());
 
+// A record is stored word by word, as the words are at hand: building it in memory first and copying
+// it costs more than everything else here together (the copy reads 16 bytes just written as two
+// times 8).
 impl Slot {
     pub(crate) const fn new() -> Self {
-        Self([const { SlotWord::new() }; 8])
+        Self {
+            ticks: SlotWord::new(),
+            name: SlotHalf::new(),
+            span: SlotHalf::new(),
+            sequence: SlotHalf::new(),
+            kind: SlotHalf::new(),
+            payload: [const { SlotWord::new() }; 5],
+        }
     }
 
-    /// Stores a record, word by word: building it in memory first and copying it costs more than
-    /// everything else here together (the copy reads 16 bytes just written as two times 8).
+    /// Stores the header's first word.
     #[inline(always)]
-    pub(crate) fn store(&self, words: [u64; 8]) {
-        let [a, b, c, d, e, f, g, h] = &self.0;
-        let [wa, wb, wc, wd, we, wf, wg, wh] = words;
-        a.set(wa);
-        b.set(wb);
-        c.set(wc);
-        d.set(wd);
-        e.set(we);
-        f.set(wf);
-        g.set(wg);
-        h.set(wh);
+    pub(crate) fn set_ticks(&self, ticks: Ticks) {
+        self.ticks.set(ticks.0);
     }
 
-    /// Stores one word of a record, for who has them one after the other.
+    /// Stores the header's second word.
+    #[inline(always)]
+    pub(crate) fn set_name(&self, name: NameId, span: u32) {
+        self.name.set(name.0);
+        self.span.set(span);
+    }
+
+    /// Stores the header's third word: the sequence, and the kind with level and flags.
+    #[inline(always)]
+    pub(crate) fn set_kind(&self, sequence: u32, kind: u32) {
+        self.sequence.set(sequence);
+        self.kind.set(kind);
+    }
+
+    /// Stores the payload.
+    #[inline(always)]
+    pub(crate) fn set_payload(&self, [a, b, c, d, e]: [u64; 5]) {
+        self.set::<0>(a);
+        self.set::<1>(b);
+        self.set::<2>(c);
+        self.set::<3>(d);
+        self.set::<4>(e);
+    }
+
+    /// Stores one word of the payload.
     #[inline(always)]
     pub(crate) fn set<const WORD: usize>(&self, word: u64) {
-        const { assert!(WORD < 8) }
-        self.0[WORD].set(word);
+        const { assert!(WORD < 5) }
+        self.payload[WORD].set(word);
     }
 
     /// What the slot holds now.
     pub(super) fn load(&self) -> Record {
-        Record::from_words(core::array::from_fn(|word| self.0[word].get()))
+        let two =
+            |low: &SlotHalf, high: &SlotHalf| u64::from(low.get()) | u64::from(high.get()) << 32;
+        let (name, kind) = (two(&self.name, &self.span), two(&self.sequence, &self.kind));
+        let [a, b, c, d, e] = self.payload.each_ref().map(SlotWord::get);
+        Record::from_words([self.ticks.get(), name, kind, a, b, c, d, e])
     }
 }
 

@@ -136,12 +136,12 @@ impl<T: Target> Traced<T> {
         let (around, _) = block.innermost();
         let parent = block.current();
         let elsewhere = outside.filter(|outside| !outside.open_here).map(|outside| outside.span);
-        let Some(entered) = block.enter(name, C::ticks) else {
-            too_deep::<C>(block, name, C::ticks());
+        let Some(entered) = block.enter::<C>(name, None) else {
+            too_deep::<C>(block, name);
             return None;
         };
         let part = Whole {
-            span: SpanRef { lane, id: block.open_id(entered.depth) },
+            span: SpanRef { lane, id: block.current().id },
             parent: elsewhere.unwrap_or(parent),
             name,
             start: entered.start,
@@ -157,7 +157,7 @@ impl<T: Target> Traced<T> {
         let block = recorder.block();
         let begun = self.detached.unwrap_or_else(|| {
             let Whole { name, start, depth, shape, .. } = first.part;
-            let span = SpanRef { lane: block.id(), id: block.take_span_id() };
+            let span = SpanRef { lane: block.id(), id: block.take_id_apart::<C>() };
             let begun = Begun { span, parent: first.outside, name, start, depth, shape };
             if first.left {
                 segment(&first.part, &begun).write::<C>(block);
@@ -165,8 +165,8 @@ impl<T: Target> Traced<T> {
             begun
         });
         self.detached = Some(begun);
-        let Some(entered) = block.enter_segment(begun.name, begun.span, C::ticks) else {
-            too_deep::<C>(block, begun.name, C::ticks());
+        let Some(entered) = block.enter::<C>(begun.name, Some(begun.span)) else {
+            too_deep::<C>(block, begun.name);
             return None;
         };
         Some(Place { lane: block.id(), entered, first: false })

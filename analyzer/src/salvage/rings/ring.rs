@@ -2,9 +2,9 @@
 
 use std::io;
 
-use tmrun_formats::rings::LaneImage;
-use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, LaneStartV1, Place, Record};
-use tmrun_formats::{GapReason, LaneId, Ticks};
+use tmrun_formats::rings::{LaneImage, OpenImage};
+use tmrun_formats::wire::{Frame, GROUP_MAX, HoleV1, LaneStartV1, Place, Record, Span};
+use tmrun_formats::{GapReason, LaneId, SpanId, Ticks};
 
 use super::Rings;
 use super::counters::Counters;
@@ -99,6 +99,30 @@ impl<'r> Ring<'r> {
         (header.seq == position as u32 && header.kind != 0).then_some(record)
     }
 
+    /// The spans whose records the ring holds, drained or not; `None` for another record.
+    fn spans(&self) -> impl DoubleEndedIterator<Item = Option<SpanId>> + '_ {
+        let end = self.image.published;
+        let held = end.saturating_sub(self.slots.len() as u64)..end;
+        held.map(|position| {
+            let record = self.record(position)?;
+            let span = record.payload::<Span>().filter(|span| span.own_lane == self.lane)?;
+            Some(SpanId(u64::from(record.header().span) | u64::from(span.own_high) << 32))
+        })
+    }
+
+    /// The greatest span id that is known of the lane.
+    pub(super) fn last_span(&self) -> SpanId {
+        let open = self.image.open_spans().map(|(_, _, open)| open.id);
+        self.spans().flatten().chain(open).max().unwrap_or_default()
+    }
+
+    /// The spans that are open: how many are around each, its parent, and itself. An entry is cleared
+    /// right after the span's record is published, so the last record may be that of one.
+    pub(super) fn open_spans(&self) -> impl Iterator<Item = (u16, SpanId, OpenImage)> + '_ {
+        let ended = self.spans().next_back().flatten();
+        self.image.open_spans().filter(move |(_, _, open)| Some(open.id) != ended)
+    }
+
     /// Slots that were being stored to when the process died.
     fn torn(&self) -> u64 {
         let torn = self.image.reserved.saturating_sub(self.image.published);
@@ -170,7 +194,7 @@ impl<'r> Ring<'r> {
             return Ok(written);
         }
         self.hole(written, from, tail)?;
-        let place = Place { lane: self.lane, sequence: from, span: self.image.last_span() };
+        let place = Place { lane: self.lane, sequence: from, span: self.last_span() };
         tail.records(place, run)?;
         run.iter().for_each(|record| counters.take(record));
         let end = from.saturating_add(run.len() as u64);
