@@ -357,8 +357,9 @@ fn the_page_places_every_field_of_the_rings_header_and_the_lane_block() {
         ("claim", Lane::CLAIM),
         ("left_out", Lane::LEFT_OUT),
         ("open", Lane::OPEN),
+        ("origin", Lane::ORIGIN),
     ];
     let placed = placed.map(|(field, offset)| [offset.to_string(), field.to_owned()]);
     assert_eq!(columns("Lane block", [0, 2]), placed);
-    assert_eq!(Lane::SIZE, 4_736);
+    assert_eq!(Lane::SIZE, 5_760);
 }

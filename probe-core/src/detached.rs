@@ -182,17 +182,19 @@ pub(crate) fn end_segment<C: Clock>(
     shape: SpanShape,
 ) {
     let end = C::ticks();
-    let left = block.leave(entered.depth);
-    Whole {
-        span: SpanRef { lane: block.id(), id: left.id() },
-        parent: of,
-        name: left.name(),
-        start: entered.start,
-        end,
-        depth: entered.depth as u16 - 1,
-        shape: shape.flagged(flags::SPAN_SEGMENT),
+    if let Some(known) = block.known(entered.depth) {
+        Whole {
+            span: SpanRef { lane: block.id(), id: known.id() },
+            parent: of,
+            name: known.name(),
+            start: entered.start,
+            end,
+            depth: entered.depth as u16 - 1,
+            shape: shape.flagged(flags::SPAN_SEGMENT),
+        }
+        .write::<C>(block);
     }
-    .write::<C>(block);
+    block.leave(entered.depth);
 }
 
 /// What [`detached!`](crate::detached) expands to: a span named by its site, or by `node`.

@@ -164,7 +164,8 @@ impl Target for Global {
 
     #[inline(always)]
     unsafe fn here(&self) -> Option<Recorder<'_, AutoClock>> {
-        let block = match HERE.with(ThreadLane::get) {
+        // SAFETY: the caller's contract.
+        let block = match HERE.with(|here| unsafe { here.get() }) {
             Some(block) => Some(block),
             None => look_up(),
         }?;
@@ -175,7 +176,8 @@ impl Target for Global {
 
     #[inline(always)]
     unsafe fn quick_lane(&self) -> &LaneBlock {
-        HERE.with(ThreadLane::lane)
+        // SAFETY: the caller's contract.
+        HERE.with(|here| unsafe { here.lane() })
     }
 
     #[inline(always)]

@@ -71,12 +71,16 @@ pub struct LaneBlock {
 
 // SAFETY: the pointers are to the probe that the block is a part of; whoever has the block has that.
 unsafe impl Send for LaneBlock {}
-// SAFETY: all but the cells is atomic. The cells are touched only by who has the lane: between a claim,
-// which one thread wins (an acquiring exchange), and the release (a releasing store) by its guard
-// `Lane`, which is not `Sync`, or by the end of the thread; by the handler of `fork` in a child, which
-// has one thread; and, of a lane that nobody has, by `preset`, of whoever is testing. Of the lane that
-// nobody ever claims they are read only.
+// SAFETY: all but the cells is atomic. The cells are touched only by who has the lane: from a claim,
+// which one thread wins (an acquiring exchange), to the release (a releasing store) by its guard `Lane`,
+// which is not `Sync`, or at the end of the thread. Guards keep a lane from being released, and are
+// not `Send`. The recorder's own lane belongs to the drain, of which there is one at a time; the lanes
+// of a forked child, in the handler of the fork, to its one thread. The cells of the lane that nobody
+// ever claims are only read.
 unsafe impl Sync for LaneBlock {}
+
+/// A panic leaves a lane as it leaves a recorder: with what was stored before.
+impl core::panic::RefUnwindSafe for LaneBlock {}
 
 impl core::fmt::Debug for LaneBlock {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {

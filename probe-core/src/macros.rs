@@ -73,13 +73,17 @@ macro_rules! probe {
 
                 #[inline(always)]
                 unsafe fn here(&self) -> ::core::option::Option<$crate::Recorder<'_, $clock>> {
-                    let block = LANE.with(|lane| match lane.get() {
+                    // SAFETY: the caller's contract.
+                    let block = LANE.with(|lane| match unsafe { lane.get() } {
                         ::core::option::Option::Some(block) => {
                             ::core::option::Option::Some(block)
                         }
-                        ::core::option::Option::None => lane.claim(VIEW, &GIVE_BACK, || {
-                            LANE.with($crate::ThreadLane::clear)
-                        }),
+                        // SAFETY: the caller's contract.
+                        ::core::option::Option::None => unsafe {
+                            lane.claim(VIEW, &GIVE_BACK, || {
+                                LANE.with($crate::ThreadLane::clear)
+                            })
+                        },
                     })?;
                     // SAFETY: the block is the calling thread's lane of this very probe.
                     ::core::option::Option::Some(unsafe {
@@ -89,7 +93,8 @@ macro_rules! probe {
 
                 #[inline(always)]
                 unsafe fn quick_lane(&self) -> &$crate::LaneBlock {
-                    LANE.with($crate::ThreadLane::lane)
+                    // SAFETY: the caller's contract.
+                    LANE.with(|lane| unsafe { lane.lane() })
                 }
             }
 

@@ -273,19 +273,19 @@ impl<'p, C> ProbeRef<'p, C> {
         let lanes = self.lanes.iter().map(LaneBlock::unrecorded);
         lanes.fold(self.shared.no_lane_told.untold(self.image.no_lane).into(), u64::saturating_add)
     }
+}
 
+impl<'p, C: Clock> ProbeRef<'p, C> {
     /// Sets the counters of a lane that nobody has, as if so much had been recorded on it: for tests
     /// of what happens at their far ends.
     #[doc(hidden)]
     pub fn preset_counters(&self, lane: LaneId, position: u64, spans: u64) {
-        let block = self.lanes.get(usize::from(lane.0)).filter(|block| !block.is_claimed());
+        let block = self.lanes.get(usize::from(lane.0));
         if let (Some(block), Some(ring)) = (block, self.image.ring(lane)) {
-            block.preset(ring, position, spans);
+            block.preset::<C>(ring, position, spans);
         }
     }
-}
 
-impl<'p, C: Clock> ProbeRef<'p, C> {
     /// Claims a free lane. Its records carry no step until [`Target::step`](crate::Target::step) or
     /// [`Target::enter_step`](crate::Target::enter_step) opens one.
     ///

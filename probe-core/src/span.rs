@@ -87,7 +87,7 @@ pub struct SpanGuard<'l, C: Clock> {
     /// only where the guard was made. So the drop by itself is small enough to be inlined everywhere,
     /// on the way of a panic too: no guard need lie in memory, and one that is compiled out is no code
     /// at all. And where it was inlined, the compiler inlines what it then knows to be called.
-    close: fn(Opened<'l>, SpanShape),
+    close: fn(Opened<'_>, SpanShape),
     /// Stays on its thread, as the lane does.
     here: PhantomData<*const C>,
 }
@@ -102,7 +102,7 @@ struct Opened<'l> {
 impl<'l, C: Clock> SpanGuard<'l, C> {
     #[inline(always)]
     const fn of(opened: Option<Opened<'l>>, shape: SpanShape) -> Self {
-        Self { opened, shape, close: Opened::close::<C>, here: PhantomData }
+        Self { opened, shape, close: close::<C>, here: PhantomData }
     }
 
     /// A span of this name on this lane.
@@ -172,34 +172,36 @@ impl<C: Clock> Drop for SpanGuard<'_, C> {
     }
 }
 
-impl Opened<'_> {
-    /// Writes the record of a span that ends.
-    #[inline]
-    fn close<C: Clock>(self, shape: SpanShape) {
-        let Self { block, top } = self;
-        let end = C::quick_ticks();
-        if block.is_top(top)
-            && let Some(store) = block.quick_room::<C>()
-        {
-            block.pop(top);
-            self.put(store, (top.start(), end), &top, shape);
-            top.clear();
-        } else {
-            self.close_slowly::<C>(end, shape);
-        }
+/// Writes the record of a span that ends.
+#[inline]
+fn close<C: Clock>(opened: Opened<'_>, shape: SpanShape) {
+    let Opened { block, top } = opened;
+    let end = C::quick_ticks();
+    if block.is_top(top)
+        && let Some(store) = block.quick_room::<C>()
+    {
+        block.pop(top);
+        opened.put(store, (top.start(), end), &top, shape);
+        top.clear();
+    } else {
+        opened.close_slowly::<C>(end, shape);
     }
+}
 
+impl Opened<'_> {
     /// The same for a span that is not on top, or finds the ring full by the tail that is known.
     #[cold]
     #[inline(never)]
     fn close_slowly<C: Clock>(self, end: Ticks, shape: SpanShape) {
         let Self { block, top } = self;
         let end = if C::is_quick() { end } else { C::ticks() };
-        let start = top.start();
-        let ended = block.leave(block.depth_of(top));
-        if let Some(store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME) {
-            self.put(store, (start, end), &ended, shape);
+        let (start, depth) = (top.start(), block.depth_of(top));
+        if let Some(known) = block.known(depth)
+            && let Some(store) = block.reserve::<C>(1, (start, end), Planes::HOST_TIME)
+        {
+            self.put(store, (start, end), &known, shape);
         }
+        block.leave(depth);
     }
 
     /// Stores the record and publishes it: the words of [`Span`], one after the other as they are at

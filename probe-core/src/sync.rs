@@ -11,16 +11,12 @@
 #[cfg(not(all(loom, test)))]
 pub(crate) use core::{
     hint::spin_loop,
-    sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
-    },
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
 };
 #[cfg(all(loom, test))]
 pub(crate) use loom::{
     hint::spin_loop,
-    sync::atomic::{
-        AtomicBool, AtomicPtr, AtomicU8, AtomicU16, AtomicU32, AtomicUsize, Ordering, fence,
-    },
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering, fence},
 };
 
 #[cfg(all(target_has_atomic = "64", not(all(loom, test))))]

@@ -23,22 +23,34 @@ impl ThreadLane {
     }
 
     /// The lane, or one that nobody ever had.
+    ///
+    /// # Safety
+    ///
+    /// Only the calling thread uses the answer, while it has the lane.
     #[inline(always)]
-    pub fn lane(&self) -> &'static LaneBlock {
+    pub unsafe fn lane(&self) -> &'static LaneBlock {
         self.0.get()
     }
 
     /// The lane, if the thread has one.
+    ///
+    /// # Safety
+    ///
+    /// As for [`lane`](Self::lane).
     #[inline(always)]
-    pub fn get(&self) -> Option<&'static LaneBlock> {
+    pub unsafe fn get(&self) -> Option<&'static LaneBlock> {
         Some(self.0.get()).filter(|block| block.was_claimed())
     }
 
     /// Claims a lane for the thread. `give_back` has a destructor and returns the lane; once it has
     /// run, a thread that is still ending gets no lane any more.
+    ///
+    /// # Safety
+    ///
+    /// As for [`lane`](Self::lane).
     #[cold]
     #[inline(never)]
-    pub fn claim<C: Clock>(
+    pub unsafe fn claim<C: Clock>(
         &self,
         probe: ProbeRef<'static, C>,
         give_back: &'static std::thread::LocalKey<GiveBack>,

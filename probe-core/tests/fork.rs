@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 use support::read::{File, SCALAR, SPAN};
+use tmrun_formats::wire::Frame;
 use tmrun_probe_core::{ProfileRun, RecordError, probe, scalar, span};
 
 const CHILD: &str = "TMRUN_TEST_CHILD";
@@ -37,19 +38,22 @@ fn forks() {
         }
     });
     gone.wait();
-    let inside = span!(PROBE, "around the fork");
+    let outer = span!(PROBE, "around the fork");
+    let inside = span!(PROBE, "around the fork too");
     scalar!(PROBE, "before", 1.0);
     // SAFETY: the child uses what this crate says that a child may use, and ends with `_exit`.
     let child = unsafe { libc::fork() };
     assert!(child >= 0);
     if child == 0 {
-        let child = std::panic::AssertUnwindSafe(|| in_child(folder, recording, inside));
+        let child =
+            std::panic::AssertUnwindSafe(|| in_child(folder, recording, inside, outer, mapped));
         let well = std::panic::catch_unwind(child).is_ok();
         // SAFETY: ends the process.
         unsafe { libc::_exit(i32::from(!well)) };
     }
     scalar!(PROBE, "after", 2.0);
     drop(inside);
+    drop(outer);
     let mut status = 0;
     // SAFETY: waits for the child that was made above.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
@@ -58,7 +62,13 @@ fn forks() {
     recording.finish().unwrap();
 }
 
-fn in_child(folder: &Path, recording: tmrun_probe_core::Recording, inside: impl Sized) {
+fn in_child(
+    folder: &Path,
+    recording: tmrun_probe_core::Recording,
+    inside: impl Sized,
+    outer: impl Sized,
+    mapped: &str,
+) {
     scalar!(PROBE, "in the child", 4.0);
     drop(inside);
     {
@@ -74,7 +84,48 @@ fn in_child(folder: &Path, recording: tmrun_probe_core::Recording, inside: impl 
     // Lanes of the parent's other threads are free.
     let spawned = std::thread::spawn(|| scalar!(PROBE, "in the child's file", 6.0));
     spawned.join().unwrap();
+    {
+        let _inside = span!(PROBE, "a span of the child's file");
+        // Ends where it is not the innermost.
+        drop(outer);
+    }
+    drop(span!(PROBE, "a span of the child's file"));
     assert_eq!(recording.finish().unwrap().dropped, 0);
+
+    let bytes = std::fs::read(folder.join("child.tmrun")).unwrap();
+    let file = File::finished(&bytes);
+    let spans = file.of(SPAN);
+    let of_the_parent = |span: &&support::read::Rec| file.name(span) == "around the fork";
+    // What mapped pages knew of it is the parent's.
+    let known = usize::from(mapped != "mapped");
+    assert_eq!(spans.iter().filter(of_the_parent).count(), known);
+    assert_eq!(spans.len(), 2 + known);
+    assert!(spans.iter().all(|span| span.ticks > 0 && span.span_id() > 0));
+    assert!(file.frames().iter().all(|frame| !matches!(frame, Frame::OpenSpan(_))));
+
+    // SAFETY: as above.
+    let grandchild = unsafe { libc::fork() };
+    if grandchild == 0 {
+        let lanes = std::panic::AssertUnwindSafe(|| {
+            let run = ProfileRun::training("grandchild", 1, "cpu");
+            let recording = PROBE.record(folder.join("grandchild.tmrun"), run).unwrap();
+            scalar!(PROBE, "of one thread", 7.0);
+            let other = std::thread::spawn(|| scalar!(PROBE, "of another", 8.0));
+            other.join().unwrap();
+            recording.finish().unwrap();
+        });
+        let well = std::panic::catch_unwind(lanes).is_ok();
+        // SAFETY: ends the process.
+        unsafe { libc::_exit(i32::from(!well)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child that was made above.
+    assert_eq!(unsafe { libc::waitpid(grandchild, &raw mut status, 0) }, grandchild);
+    assert_eq!(status, 0);
+    let bytes = std::fs::read(folder.join("grandchild.tmrun")).unwrap();
+    let lanes: Vec<_> =
+        File::finished(&bytes).of(SCALAR).iter().map(|scalar| scalar.lane).collect();
+    assert!(matches!(lanes[..], [one, another] if one != another), "{lanes:?}: a lane each");
 }
 
 fn run(mapped: &str) {
@@ -93,10 +144,10 @@ fn run(mapped: &str) {
     let (mut scalars, spans) = values("parent.tmrun");
     scalars.sort();
     assert_eq!(scalars, ["after", "after", "before", "other thread"]);
-    assert_eq!(spans, ["around the fork"], "once, and by the parent");
+    assert_eq!(spans, ["around the fork too", "around the fork"], "once, and by the parent");
     let (scalars, spans) = values("child.tmrun");
     assert_eq!(scalars, ["in the child's file"; 2]);
-    assert!(spans.is_empty());
+    assert!(!spans.iter().any(|span| span == "around the fork too"), "of the parent's recording");
 }
 
 #[test]

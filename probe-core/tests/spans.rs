@@ -8,7 +8,9 @@ use support::read::{File, Rec, SCALAR, SPAN, STEP, TOO_DEEP};
 use support::{Counting, Memory, finish, start};
 use tmrun_formats::wire::{Frame, OpenSpanV1, flags};
 use tmrun_formats::{ExecutionStep, Level, Phase, Planes, SpanKind};
-use tmrun_probe_core::{MAX_DEPTH, Probe, Target, measured, scalar, span};
+use tmrun_probe_core::{
+    AutoClock, MAX_DEPTH, Probe, SpanGuard, Target, measured, probe, scalar, span,
+};
 
 type Small = Probe<Counting, 2, 1024, 64>;
 
@@ -234,4 +236,18 @@ fn a_step_assigned_over_leaves_the_lane_in_the_new_one() {
     drop(lane.step(11));
     assert_eq!(lane.recorder().open_step(), 10);
     drop(finish(drain));
+}
+
+#[test]
+fn a_guard_is_as_safe_to_unwind_through_as_to_drop_and_lives_as_short_as_one_likes() {
+    const fn unwind_safe<T: std::panic::UnwindSafe>() {}
+    unwind_safe::<SpanGuard<'static, AutoClock>>();
+    const fn shorter<'a>(
+        guard: SpanGuard<'static, AutoClock>,
+        _: &'a u8,
+    ) -> SpanGuard<'a, AutoClock> {
+        guard
+    }
+    probe!(static PROBE: lanes = 1, slots = 64);
+    drop(shorter(span!(PROBE, "nothing is recording"), &0));
 }

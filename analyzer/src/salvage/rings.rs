@@ -117,7 +117,8 @@ pub fn join(
     let mut ends = Vec::new();
     for lane in rings.lanes() {
         let start = drained.and_then(|drained| drained.meta().starts.get(&lane));
-        let ring = Ring::of(rings, lane, start, whole.next.get(&lane).copied());
+        let span = whole.spans.get(&lane).copied().unwrap_or_default();
+        let ring = Ring::of(rings, lane, start, whole.next.get(&lane).copied(), span);
         claims(drained, &names, lane, &ring, &mut tail)?;
         ring.write(&mut counters, &mut tail)?;
         greatest = greatest.max(ring.greatest());
@@ -151,11 +152,14 @@ struct Whole<'d> {
     number: u64,
     /// The position behind what there is of each lane.
     next: BTreeMap<LaneId, u64>,
+    /// The greatest span id that a chunk of each lane knows of.
+    spans: BTreeMap<LaneId, SpanId>,
 }
 
 impl<'d> Whole<'d> {
     fn of(bytes: &'d [u8]) -> Self {
-        let mut whole = Self { bytes: &[], number: 0, next: BTreeMap::new() };
+        let mut whole =
+            Self { bytes: &[], number: 0, next: BTreeMap::new(), spans: BTreeMap::new() };
         let mut next = whole.next.clone();
         for walked in Chunks::new(bytes) {
             let Walked::Chunk(chunk) = walked else { continue };
@@ -165,6 +169,8 @@ impl<'d> Whole<'d> {
                 next.insert(header.lane, behind);
             }
             if chunk.check().is_ok() {
+                let greatest = whole.spans.entry(header.lane).or_default();
+                *greatest = SpanId(header.first_span).max(*greatest);
                 let length = FileHeader::SIZE.saturating_add(chunk.payload.len());
                 let end =
                     usize::try_from(chunk.offset).unwrap_or(usize::MAX).saturating_add(length);

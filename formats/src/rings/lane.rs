@@ -75,19 +75,21 @@ impl LaneImage {
     pub const CLAIM_COUNT: usize = 16;
     /// Offset of the positions that were left out: from, to.
     pub const LEFT_OUT: usize = 592;
-    /// Offset of the stack of open spans: id, start, name with what else there is in that word, origin;
-    /// the first entry and the last are none.
+    /// Offset of the stack of open spans: id, start, name, how many are around it; the first entry and
+    /// the last are none.
     pub const OPEN: usize = 640;
     /// Bytes of an entry.
     pub const OPEN_SIZE: usize = 32;
     /// How many entries there are.
     pub const OPEN_COUNT: usize = 128;
+    /// Offset of the ids of the detached spans of which entries are parts.
+    pub const ORIGIN: usize = 4736;
     /// Bytes of the block.
-    pub const SIZE: usize = 4736;
-    /// In the third word of an entry, from bit 32 on: the span has ended while one above it is open.
-    pub const ENDED: u16 = 1;
-    /// In the third word of an entry, from bit 32 on: it is a part of a detached span, whose lane is in bits 48 to 63.
-    pub const SEGMENT: u16 = 2;
+    pub const SIZE: usize = 5760;
+    /// In an open span's name: it has ended while one above it is open.
+    pub const ENDED: u64 = 1 << 32;
+    /// In an open span's name: it is a part of a detached span, whose lane is in the top 16 bits.
+    pub const SEGMENT: u64 = 1 << 33;
 
     /// Reads a block; what is missing is zero.
     pub fn read(block: &[u8]) -> Self {
@@ -109,14 +111,14 @@ impl LaneImage {
             open: core::array::from_fn(|i| {
                 let at = |field| word(block, Self::OPEN + i * Self::OPEN_SIZE + field);
                 let name = at(16);
-                let state = (name >> 32) as u16;
-                let origin = (SpanId(at(24)), crate::LaneId((name >> 48) as u16));
+                let origin = word(block, Self::ORIGIN + i * 8);
+                let origin = (SpanId(origin), crate::LaneId((name >> 48) as u16));
                 OpenImage {
                     id: SpanId(at(0)),
                     start: Ticks(at(8)),
                     name: NameId(name as u32),
-                    ended: state & Self::ENDED != 0,
-                    origin: (state & Self::SEGMENT != 0).then_some(origin),
+                    ended: name & Self::ENDED != 0,
+                    origin: (name & Self::SEGMENT != 0).then_some(origin),
                 }
             }),
         }

@@ -9,7 +9,6 @@ use tmrun_formats::wire::{Gap, Payload, RecordHeader, StepState};
 use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
 
 use super::{LaneBlock, add};
-use crate::ring::Ring;
 use crate::sync::{AtomicBool, Ordering, Word, const_fn, fence, words};
 
 /// Counters that the producer shows to the drain, for as long as the probe lives.
@@ -424,10 +423,8 @@ impl LaneBlock {
         self.drain.first.get()
     }
 
-    /// Sets the counters of a lane that nobody has, as if so much had been recorded.
-    pub(crate) fn preset(&self, ring: Ring<'_>, position: u64, spans: u64) {
-        self.place(ring);
-        self.place_stack(ring.mirror, false);
+    /// Sets the counters, as if so much had been recorded.
+    pub(super) fn preset_counters(&self, position: u64, spans: u64) {
         self.head.set(position);
         self.known_tail.set(position);
         self.next_span.set(spans);

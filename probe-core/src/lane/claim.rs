@@ -95,10 +95,7 @@ impl LaneBlock {
         name: NameId,
         thread: u64,
     ) -> bool {
-        let state = &self.claims.state;
-        let taken = state.load(Ordering::Relaxed) != FREE
-            || state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_err();
-        if taken {
+        if !self.take() {
             return false;
         }
         self.set_id(id);
@@ -112,6 +109,23 @@ impl LaneBlock {
         true
     }
 
+    /// Takes the lane from nobody.
+    fn take(&self) -> bool {
+        let state = &self.claims.state;
+        state.load(Ordering::Relaxed) == FREE
+            && state.compare_exchange(FREE, CLAIMED, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    }
+
+    /// Sets the counters of a lane that nobody has, as if so much had been recorded.
+    pub(crate) fn preset<C: Clock>(&self, ring: Ring<'_>, position: u64, spans: u64) {
+        if self.take() {
+            self.place(ring);
+            self.place_stack(ring.mirror, !C::is_quick());
+            self.preset_counters(position, spans);
+            self.release();
+        }
+    }
+
     /// Where the lane's records go.
     pub(super) fn place(&self, ring: Ring<'_>) {
         self.slots.store(ring.slots.as_ptr().cast_mut(), Ordering::Relaxed);
@@ -120,32 +134,39 @@ impl LaneBlock {
         self.mirror.store(core::ptr::from_ref(ring.mirror).cast_mut(), Ordering::Release);
     }
 
-    /// Shows the last claims once more.
+    /// Shows the last claims once more, and what else never changes.
     #[cfg(feature = "std")]
     pub(crate) fn show_claims(&self) {
-        if self.shown_mirror().is_some() {
+        if let Some(mirror) = self.shown_mirror() {
+            mirror.number_stack();
             let count = self.claims.count();
             let oldest = count.saturating_sub(REMEMBERED as u64);
             (oldest..count).for_each(|number| self.show_claim(number + 1));
         }
     }
 
-    /// In a forked child, whose one thread had that number: what the lane shows may be gone, and a
-    /// lane of another thread has no owner any more.
+    /// In a forked child, whose one thread had that number and has this one: a lane of another thread
+    /// has no owner any more. When the image was mapped, what the lane showed is gone.
     #[cfg(feature = "std")]
-    pub(crate) fn survive_fork(&self, thread: u64) {
+    pub(crate) fn survive_fork(&self, before: u64, thread: u64, mapped: bool) {
         let Some(mirror) = self.shown_mirror() else { return };
-        mirror.published.publish(self.head.get());
-        mirror.reserved.set(self.head.get());
-        let owner = self.claims.entry(self.claims.count().wrapping_sub(1)).thread.get();
+        if mapped {
+            mirror.published.publish(self.head.get());
+            mirror.reserved.set(self.head.get());
+        }
+        let owner = &self.claims.entry(self.claims.count().wrapping_sub(1)).thread;
         // Without a number the lane was claimed by the application, which knows what becomes of it.
-        if owner != 0 && owner != thread {
-            self.renew_stack(mirror, 0);
+        if owner.get() != 0 && owner.get() != before {
+            self.empty_stack(mirror);
             self.guards.set(0);
             self.claims.state.store(FREE, Ordering::Release);
-        } else {
-            // The identities of open spans are gone with the parent's pages.
-            self.renew_stack(mirror, self.depth());
+            return;
+        }
+        if owner.get() != 0 {
+            owner.set(thread);
+        }
+        if mapped {
+            self.lose_stack(mirror);
         }
     }
 

@@ -2,8 +2,8 @@
 //! process.
 //!
 //! A producer writes here and never reads back what it works with (head, depth, limits): a page that
-//! another process scribbles on can spoil evidence, and nothing else. What is read back are the
-//! identity, name and parent of open spans, which are data of records and nothing more.
+//! another process scribbles on can spoil evidence, and nothing else. What is read back is what
+//! records say of open spans (id, name, parent, beginning, depth), and nothing more.
 //!
 //! The layout is that of docs/FORMAT.md, "Lane block"; the assertions below hold the two together.
 
@@ -38,6 +38,8 @@ pub(crate) struct LaneMirror {
     /// Entries of `open` do not cross cache lines.
     padding: [Word; 4],
     pub(super) open: [OpenSpan; ENTRIES],
+    /// Of each entry that is a part of a detached span: the id of that span.
+    pub(super) origin: [Word; ENTRIES],
 }
 
 /// A claim.
@@ -68,6 +70,7 @@ impl LaneMirror {
                 left_out_to: Word::new(0),
                 padding: array![Word::new(0); 4],
                 open: array![OpenSpan::new(); ENTRIES],
+                origin: array![Word::new(0); ENTRIES],
             }
         }
     }
@@ -88,6 +91,7 @@ const _: () = {
     assert!(offset_of!(LaneMirror, claim) == LaneImage::CLAIM);
     assert!(offset_of!(LaneMirror, left_out_from) == LaneImage::LEFT_OUT);
     assert!(offset_of!(LaneMirror, open) == LaneImage::OPEN);
+    assert!(offset_of!(LaneMirror, origin) == LaneImage::ORIGIN);
     assert!(size_of::<ClaimMirror>() == LaneImage::CLAIM_SIZE);
     assert!(size_of::<OpenSpan>() == LaneImage::OPEN_SIZE);
     assert!(REMEMBERED == LaneImage::CLAIM_COUNT && ENTRIES == LaneImage::OPEN_COUNT);

@@ -14,7 +14,7 @@ use tmrun_formats::{LaneId, NameId, SpanId, Ticks};
 
 use super::{LaneBlock, LaneMirror, add};
 use crate::clock::{Clock, Overrun};
-use crate::sync::{AtomicU16, AtomicU32, Ordering, Word, const_fn};
+use crate::sync::{Ordering, Word, const_fn};
 
 /// Spans that may be open on a lane at once. A deeper one is not recorded; a gap says so.
 pub const MAX_DEPTH: usize = if cfg!(all(loom, test)) { 1 } else { 126 };
@@ -27,22 +27,18 @@ pub(super) const ENTRIES: usize = ELSEWHERE + 1;
 /// An entry of the stack: entry 0 is none, entry d the span that d − 1 others are around.
 #[repr(C)]
 pub(super) struct OpenSpan {
-    /// Not 0 while the span is open. Set last and cleared last, when its record is published.
+    /// Not 0 while the span is open: set behind the rest, and cleared when its record is published.
     id: Word,
     start: Word,
-    name: AtomicU32,
-    /// 0 but for what [`ENDED`] and [`SEGMENT`] say.
-    state: AtomicU16,
-    /// Of a part of a detached span: the lane of that span.
-    origin_lane: AtomicU16,
-    /// How many spans are around it; of a part of a detached span the id of that span.
-    origin: Word,
+    /// The name; with [`ENDED`] the span has ended while one above it is open; with [`SEGMENT`] it is a
+    /// part of a detached span, whose lane is in the top 16 bits.
+    name: Word,
+    /// How many spans are around it: always the same.
+    around: Word,
 }
 
-/// The span has ended while one above it is open.
-const ENDED: u16 = LaneImage::ENDED;
-/// It is a part of a detached span.
-const SEGMENT: u16 = LaneImage::SEGMENT;
+const ENDED: u64 = LaneImage::ENDED;
+const SEGMENT: u64 = LaneImage::SEGMENT;
 
 impl OpenSpan {
     const_fn! {
@@ -50,10 +46,8 @@ impl OpenSpan {
             Self {
                 id: Word::new(0),
                 start: Word::new(0),
-                name: AtomicU32::new(0),
-                state: AtomicU16::new(0),
-                origin_lane: AtomicU16::new(0),
-                origin: Word::new(0),
+                name: Word::new(0),
+                around: Word::new(0),
             }
         }
     }
@@ -65,29 +59,22 @@ impl OpenSpan {
 
     #[inline(always)]
     fn name(&self) -> NameId {
-        NameId(self.name.load(Ordering::Relaxed))
+        NameId(self.name.get() as u32)
     }
 
-    fn is(&self, state: u16) -> bool {
-        self.state.load(Ordering::Relaxed) & state != 0
+    fn is(&self, state: u64) -> bool {
+        self.name.get() & state != 0
     }
 
-    /// Opens it, at what `now` says last of all. Whoever finds the id finds the rest.
+    /// Opens it, at what `now` says last of all. A process that dies has left the rest where the id is.
     #[inline(always)]
-    fn open(&self, id: SpanId, name: NameId, now: impl FnOnce() -> Ticks) -> Ticks {
-        self.name.store(name.0, Ordering::Relaxed);
+    fn open(&self, id: SpanId, name: u64, now: impl FnOnce() -> Ticks) -> Ticks {
+        self.name.set(name);
         let start = now();
         self.start.set(start.0);
         compiler_fence(Ordering::Release);
         self.id.set(id.0);
         start
-    }
-
-    /// Nothing is open here any more, and nothing of it is left; so many spans are around the next.
-    fn leave(&self, around: u64) {
-        self.state.store(0, Ordering::Relaxed);
-        self.origin.set(around);
-        self.clear();
     }
 
     /// Nothing is open here any more.
@@ -128,8 +115,8 @@ pub(crate) struct Entered {
     pub(crate) depth: u64,
 }
 
-/// A span that was opened on top: one of the entries of its lane's mirror, but for the first and the
-/// last. (By its address among them all: the entry below is its parent's.)
+/// An open span: one of the entries of its lane's mirror, but for the first and the last. (By its
+/// address among them all: the entry below is that of the span around it.)
 #[derive(Clone, Copy)]
 pub(crate) struct Top<'l> {
     entry: NonNull<OpenSpan>,
@@ -158,7 +145,7 @@ impl Top<'_> {
     /// How many spans are around it.
     #[inline(always)]
     pub(crate) fn around(&self) -> u64 {
-        self.entry().origin.get()
+        self.entry().around.get()
     }
 
     /// Its record is published.
@@ -176,15 +163,15 @@ pub(crate) trait Ended {
     fn parent(&self) -> SpanId;
 }
 
-/// A span that has left the stack.
+/// An open span, as far as its record is about it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Left {
+pub(crate) struct Known {
     id: SpanId,
     name: NameId,
     parent: SpanId,
 }
 
-impl Ended for Left {
+impl Ended for Known {
     fn id(&self) -> SpanId {
         self.id
     }
@@ -198,7 +185,7 @@ impl Ended for Left {
     }
 }
 
-/// One that has left it last: its entry is there until the next one is opened, and the one below.
+/// Its entry is there until it is cleared, and the one below for longer.
 impl Ended for Top<'_> {
     #[inline(always)]
     fn id(&self) -> SpanId {
@@ -235,7 +222,14 @@ impl LaneMirror {
 
     /// No span is open.
     fn bare(&self) {
-        self.open.iter().skip(1).zip(0..).for_each(|(open, around)| open.leave(around));
+        self.open.iter().for_each(OpenSpan::clear);
+        self.number_stack();
+    }
+
+    /// Numbers the entries: of mapped pages once more, because those numbers may be missing that were
+    /// written while the pages were mapped.
+    pub(super) fn number_stack(&self) {
+        self.open.iter().skip(1).zip(0..).for_each(|(open, around)| open.around.set(around));
     }
 }
 
@@ -248,11 +242,21 @@ impl LaneBlock {
         self.set_depth(mirror, 0);
     }
 
-    /// The mirror has lost what it showed: so many are open, of which nothing is known any more.
+    /// In a forked child nothing is known any more of the spans that are open: each of them counts as
+    /// one that ended below the top, until its guard is dropped, and has no record.
     #[cfg(feature = "std")]
-    pub(super) fn renew_stack(&self, mirror: &LaneMirror, depth: u64) {
+    pub(super) fn lose_stack(&self, mirror: &LaneMirror) {
+        let open = self.depth() & DEPTH;
         mirror.bare();
-        self.set_depth(mirror, depth);
+        mirror.open.iter().for_each(|open| open.name.set(0));
+        self.set_depth(mirror, open | open * IRREGULAR);
+    }
+
+    /// No span is open any more.
+    #[cfg(feature = "std")]
+    pub(super) fn empty_stack(&self, mirror: &LaneMirror) {
+        mirror.bare();
+        self.set_depth(mirror, 0);
     }
 
     /// Low half of the id of the span that is open on top, 0 for none.
@@ -331,7 +335,7 @@ impl LaneBlock {
         // the two are equal.)
         let entry = unsafe { NonNull::new_unchecked(top.add(1)) };
         let top = Top { entry, mirror: PhantomData };
-        top.entry().open(self.take_span_id::<C>(), name, C::quick_ticks);
+        top.entry().open(self.take_span_id::<C>(), name.0.into(), C::quick_ticks);
         self.top.set(top.entry.as_ptr());
         Some(top)
     }
@@ -343,10 +347,10 @@ impl LaneBlock {
             return None;
         }
         let open = open_at(mirror, depth & DEPTH);
+        let mut name = u64::from(name.0);
         if let Some(SpanRef { lane, id }) = origin {
-            open.origin_lane.store(lane.0, Ordering::Relaxed);
-            open.origin.set(id.0);
-            open.state.store(SEGMENT, Ordering::Relaxed);
+            mirror.origin[(depth & DEPTH) as usize].set(id.0);
+            name |= SEGMENT | u64::from(lane.0) << 48;
         }
         let start = open.open(self.take_id_apart::<C>(), name, C::ticks);
         self.set_depth(mirror, depth);
@@ -380,28 +384,39 @@ impl LaneBlock {
         self.mirror().index(top.entry.as_ptr()) as u64
     }
 
-    /// The span at `depth` has ended, wherever it is on the stack.
-    pub(crate) fn leave(&self, depth: u64) -> Left {
+    /// What the record of the open span at `depth` says of it; `None` when nothing is known of it any
+    /// more.
+    pub(crate) fn known(&self, depth: u64) -> Option<Known> {
+        let open = open_at(self.mirror(), depth);
+        let parent = open_at(self.mirror(), depth.wrapping_sub(1)).id();
+        let known = Known { id: open.id(), name: open.name(), parent };
+        (known.id != SpanId::NONE).then_some(known)
+    }
+
+    /// The span at `depth` has ended, wherever it is on the stack, and is recorded or counted.
+    pub(crate) fn leave(&self, depth: u64) {
         let (mirror, now) = (self.mirror(), self.depth());
         let open = open_at(mirror, depth);
-        let parent = open_at(mirror, depth.wrapping_sub(1)).id();
-        let left = Left { id: open.id(), name: open.name(), parent };
+        let lost = open.id() == SpanId::NONE;
+        let mut irregular = now & !DEPTH;
         if now & DEPTH == depth {
-            let (mut below, mut irregular) = (depth.wrapping_sub(1), now & !DEPTH);
-            open.leave(below);
+            irregular = irregular.saturating_sub(if lost { IRREGULAR } else { 0 });
+            open.clear();
+            let mut below = depth.wrapping_sub(1);
             while below > 0 && open_at(mirror, below).is(ENDED) {
-                let ended = open_at(mirror, below);
+                open_at(mirror, below).clear();
+                open_at(mirror, below).name.set(0);
                 below -= 1;
-                ended.leave(below);
                 irregular = irregular.saturating_sub(IRREGULAR);
             }
             self.set_depth(mirror, irregular | below);
         } else {
-            open.state.fetch_or(ENDED, Ordering::Relaxed);
-            self.set_depth(mirror, now + IRREGULAR);
-            add(&self.shown.out_of_order, 1);
+            open.name.set(open.name.get() | ENDED);
+            if !lost {
+                self.set_depth(mirror, now + IRREGULAR);
+                add(&self.shown.out_of_order, 1);
+            }
         }
-        left
     }
 
     /// The span that is open on top.
@@ -413,10 +428,11 @@ impl LaneBlock {
     /// it.
     pub(crate) fn innermost(&self) -> (SpanRef, u16) {
         let depth = self.depth() & DEPTH;
-        let open = open_at(self.mirror(), depth);
-        let span = if open.is(SEGMENT) {
-            let lane = LaneId(open.origin_lane.load(Ordering::Relaxed));
-            SpanRef { lane, id: SpanId(open.origin.get()) }
+        let mirror = self.mirror();
+        let open = open_at(mirror, depth);
+        let span = if depth > 0 && open.is(SEGMENT) {
+            let id = mirror.origin[depth as usize].get();
+            SpanRef { lane: LaneId((open.name.get() >> 48) as u16), id: SpanId(id) }
         } else {
             self.current()
         };

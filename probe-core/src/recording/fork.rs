@@ -62,17 +62,16 @@ extern "C" fn before() {
 /// Only atomics and one system call: locks that other threads held will never be free.
 extern "C" fn in_child() {
     for Known { probe, .. } in all() {
-        if probe.shared.mapped.swap(false, Ordering::SeqCst)
-            && !super::flight::unmap_in_child(&probe.image)
-        {
+        let mapped = probe.shared.mapped.swap(false, Ordering::SeqCst);
+        if mapped && !super::flight::unmap_in_child(&probe.image) {
             // The parent's rings would be written to.
             std::process::abort();
         }
         probe.disarm_in_child();
         for lane in probe.lanes {
-            lane.survive_fork(FORKING.load(Ordering::Relaxed).into());
+            lane.survive_fork(FORKING.load(Ordering::Relaxed).into(), thread().into(), mapped);
         }
-        probe.shared.recorder.survive_fork(0);
+        probe.shared.recorder.survive_fork(0, 0, mapped);
         probe.shared.draining.store(false, Ordering::Release);
     }
 }

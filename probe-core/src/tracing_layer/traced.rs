@@ -183,23 +183,24 @@ impl<T: Target> Traced<T> {
     fn leave<C: Clock>(&mut self, recorder: Recorder<'_, C>, place: Place, now: Ticks) {
         let block = recorder.block();
         let Some(first) = self.first.as_mut().filter(|_| block.id() == place.lane) else { return };
-        let left = block.leave(place.entered.depth);
+        let known = block.known(place.entered.depth);
         let part = if place.first {
             first.part.end = now;
             first.left = true;
-            first.part
+            Some(first.part)
         } else {
-            Whole {
-                span: SpanRef { lane: place.lane, id: left.id() },
+            known.map(|known| Whole {
+                span: SpanRef { lane: place.lane, id: known.id() },
                 start: place.entered.start,
                 end: now,
                 depth: place.entered.depth as u16 - 1,
                 ..first.part
-            }
+            })
         };
-        if let Some(begun) = &self.detached {
-            segment(&part, begun).write::<C>(block);
+        if let (Some(part), Some(begun)) = (&part, &self.detached) {
+            segment(part, begun).write::<C>(block);
         }
+        block.leave(place.entered.depth);
     }
 
     /// It is closed.

@@ -28,6 +28,8 @@ pub(super) struct Ring<'r> {
     left_out: u64,
     /// The first that the ring may still hold.
     oldest: u64,
+    /// A span id that the lane has given.
+    span: SpanId,
 }
 
 /// How many records from this position on were left out because nobody asked to keep them.
@@ -38,12 +40,13 @@ fn left_out(image: &LaneImage, next: u64) -> u64 {
 
 impl<'r> Ring<'r> {
     /// `start` is where the drained file takes up a lane of an earlier one, and `next` the first
-    /// position that was not drained, when any was.
+    /// position that was not drained, when any was; `span` is the greatest id that was.
     pub(super) fn of(
         rings: &Rings<'r>,
         lane: LaneId,
         start: Option<&LaneStartV1>,
         next: Option<u64>,
+        span: SpanId,
     ) -> Self {
         let header = &rings.header;
         let image = header.block(rings.bytes, lane);
@@ -57,8 +60,18 @@ impl<'r> Ring<'r> {
         let stored_to = if overwrite { image.reserved } else { image.published };
         let kept = next.saturating_add(left_out);
         let oldest = kept.max(stored_to.saturating_sub(slots.len() as u64));
-        let ring =
-            Self { lane, image, slots, overwrite, first, dropped_before, next, left_out, oldest };
+        let ring = Self {
+            lane,
+            image,
+            slots,
+            overwrite,
+            first,
+            dropped_before,
+            next,
+            left_out,
+            oldest,
+            span,
+        };
         ring.held_against_its_slots()
     }
 
@@ -113,7 +126,7 @@ impl<'r> Ring<'r> {
     /// The greatest span id that is known of the lane.
     pub(super) fn last_span(&self) -> SpanId {
         let open = self.image.open_spans().map(|(_, _, open)| open.id);
-        self.spans().flatten().chain(open).max().unwrap_or_default()
+        self.spans().flatten().chain(open).fold(self.span, SpanId::max)
     }
 
     /// The spans that are open: how many are around each, its parent, and itself. An entry is cleared
