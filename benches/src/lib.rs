@@ -11,3 +11,14 @@ pub use cores::{on_core, pin, pin_others};
 pub use instructions::{Callgrind, NoCallgrind};
 pub use measure::{Case, Cost, measure};
 pub use table::{Better, Missing, Row, Table};
+
+/// Ends the process, and nothing else: no destructor of anybody's is run.
+pub fn exit_at_once() -> ! {
+    #[cfg(unix)]
+    // SAFETY: ends the process.
+    unsafe {
+        libc::_exit(0)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(0)
+}

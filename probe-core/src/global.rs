@@ -171,7 +171,7 @@ impl Target for Global {
         }?;
         // SAFETY: what is kept is the calling thread's lane of the installed probe. (A thread that
         // has one has seen which probe that is, and another is never installed.)
-        Some(unsafe { Recorder::on(installed().probe, block) })
+        Some(unsafe { Recorder::on(&installed().probe, block) })
     }
 
     #[inline(always)]

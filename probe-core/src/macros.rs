@@ -87,7 +87,7 @@ macro_rules! probe {
                     })?;
                     // SAFETY: the block is the calling thread's lane of this very probe.
                     ::core::option::Option::Some(unsafe {
-                        $crate::Recorder::on(MEMORY.view(), block)
+                        $crate::Recorder::on(&VIEW, block)
                     })
                 }
 

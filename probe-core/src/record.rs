@@ -177,7 +177,7 @@ impl<'p, C> Lane<'p, C> {
     /// [`Target::at`].
     #[inline(always)]
     pub fn recorder(&self) -> Recorder<'_, C> {
-        Recorder::new(self.probe, self.block)
+        Recorder::new(&self.probe, self.block)
     }
 }
 
@@ -215,7 +215,8 @@ impl<C: Clock> Target for Lane<'_, C> {
 
 /// The recording end of a lane, for as long as a call lasts.
 pub struct Recorder<'l, C> {
-    probe: ProbeRef<'l, C>,
+    /// By reference: it is handed to code that is not inlined, and a view is some thirty words.
+    probe: &'l ProbeRef<'l, C>,
     block: &'l LaneBlock,
     /// The level that asks for what is recorded; none where nobody looks at the level.
     asked: Option<Level>,
@@ -239,7 +240,7 @@ impl<C> core::fmt::Debug for Recorder<'_, C> {
 
 impl<'l, C> Recorder<'l, C> {
     #[inline(always)]
-    pub(crate) const fn new(probe: ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
+    pub(crate) const fn new(probe: &'l ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
         Self { probe, block, asked: None, here: PhantomData }
     }
 
@@ -263,13 +264,13 @@ impl<'l, C> Recorder<'l, C> {
     /// The block is a lane of `probe` that the calling thread owns.
     #[doc(hidden)]
     #[inline(always)]
-    pub const unsafe fn on(probe: ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
+    pub const unsafe fn on(probe: &'l ProbeRef<'l, C>, block: &'l LaneBlock) -> Self {
         Self::new(probe, block)
     }
 
     /// The probe behind the lane.
     pub const fn probe(&self) -> ProbeRef<'l, C> {
-        self.probe
+        *self.probe
     }
 
     /// The time now, on the recording clock.

@@ -4,19 +4,33 @@
 //! signal and no error. [`exit_when_cut`](super::exit_when_cut) is what a program can do about it.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read, Seek};
 use std::path::Path;
+
+use tmrun_formats::rings::RINGS_MAGIC;
 
 use super::{Bytes, InputError};
 
-/// Maps a regular file for reading; an empty one cannot be mapped and is held instead.
+/// Maps a regular file for reading; an empty one cannot be mapped and is held instead. Of mapped rings,
+/// which their process may still be writing to, it is a copy that is mapped.
 pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
     let error = |source| InputError::File { path: path.to_owned(), source };
     // Asked before it is opened: opening a named pipe would wait for its writer.
     if !fs::metadata(path).map_err(error)?.is_file() {
         return Err(InputError::NotAFile { path: path.to_owned() });
     }
-    map(&File::open(path).map_err(error)?).map_err(error)
+    let mut file = File::open(path).map_err(error)?;
+    if are_rings(&file) {
+        super::spool(&mut file).map_err(error)
+    } else {
+        map(&file).map_err(error)
+    }
+}
+
+fn are_rings(mut file: &File) -> bool {
+    let mut magic = RINGS_MAGIC;
+    let read = file.read_exact(&mut magic).and_then(|()| file.rewind());
+    read.is_ok() && magic == RINGS_MAGIC
 }
 
 /// Maps an open regular file from its start.

@@ -6,6 +6,8 @@ mod spans;
 #[cfg(feature = "tracy")]
 mod tracy;
 
+use std::io::Write;
+
 use tmrun_benches::{Table, on_core};
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
@@ -17,5 +19,7 @@ fn main() -> Result<(), Failure> {
         rings::rows(&mut table)
     })?;
     serde_json::to_writer(std::io::stdout(), &table)?;
-    Ok(())
+    std::io::stdout().flush()?;
+    // Tracy's end waits for its server, which is at the mercy of this process: it is not waited for.
+    tmrun_benches::exit_at_once()
 }

@@ -249,7 +249,7 @@ impl LaneBlock {
         let open = self.depth() & DEPTH;
         mirror.bare();
         mirror.open.iter().for_each(|open| open.name.set(0));
-        self.set_depth(mirror, open | open * IRREGULAR);
+        self.set_depth(mirror, open | (open * IRREGULAR));
     }
 
     /// No span is open any more.
