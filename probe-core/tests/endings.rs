@@ -126,6 +126,58 @@ fn a_directory_that_is_not_there_is_named() {
     PROBE.record(dir.path().join("run.tmrun"), run()).unwrap().finish().unwrap();
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn rings_that_cannot_be_mapped_are_named_and_leave_no_file_behind() {
+    use std::os::unix::fs::PermissionsExt;
+
+    probe!(static PROBE: lanes = 1, slots = 64);
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("precious"), "precious").unwrap();
+    std::fs::create_dir(at("shared")).unwrap();
+    std::fs::set_permissions(at("shared"), std::fs::Permissions::from_mode(0o777)).unwrap();
+    let refused = [
+        at("precious"),
+        at("precious").join("rings"),
+        at("nowhere").join("rings"),
+        // Others could write to it.
+        at("shared"),
+        // This user's, and nobody can write to it.
+        format!("/proc/{}", std::process::id()).into(),
+    ];
+    let path = at("run.tmrun");
+    for folder in &refused {
+        for replace in [false, true] {
+            let run = run().rings_in(folder).replace(replace);
+            let error = PROBE.record(&path, run).unwrap_err();
+            let RecordError::Rings { path: named, .. } = &error else { panic!("{error}") };
+            assert!(named.starts_with(folder), "{error}");
+            let text = error.to_string();
+            assert!(text.contains(&*named.to_string_lossy()), "{text}");
+            assert!(text.contains("ProfileRun::rings_in"), "{text}");
+            assert!(error.source().is_some());
+            assert!(!path.exists(), "with replace {replace}: {text}");
+            assert_eq!(PROBE.level(), None);
+        }
+    }
+    assert_eq!(std::fs::read(at("precious")).unwrap(), b"precious");
+    let run_over = run().rings_in(at("precious")).replace(true);
+    std::fs::write(&path, "an old one").unwrap();
+    assert!(PROBE.record(&path, run_over).is_err());
+    assert!(path.exists(), "a file that was there before is not removed");
+    assert_eq!(std::fs::read_dir(at("shared")).unwrap().count(), 0);
+    assert!(!at("nowhere").exists());
+    for rings in [None, Some(at("rings"))] {
+        let run = rings.iter().fold(run().replace(true), |run, rings| run.rings_in(rings));
+        let recording = PROBE.record(&path, run).unwrap();
+        assert_eq!(recording.rings().is_some(), rings.is_some());
+        scalar!(PROBE, "loss", 1.0);
+        recording.finish().unwrap();
+        assert_eq!(read(&path).of(SCALAR).len(), 1);
+    }
+}
+
 #[test]
 fn a_second_recording_at_once_is_refused_and_harms_no_file() {
     probe!(static PROBE: lanes = 1, slots = 64);

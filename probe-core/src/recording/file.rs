@@ -10,10 +10,18 @@ use crate::sink::Sink;
 #[derive(Debug)]
 pub(crate) struct FileSink(pub(crate) File);
 
-/// Makes a file; one of that name is written over only if `replace` says so.
-pub(crate) fn create(path: &Path, replace: bool) -> io::Result<File> {
+/// Makes a file; one of that name is written over only if `replace` says so. Also says whether there
+/// was none.
+pub(crate) fn create(path: &Path, replace: bool) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(replace).create_new(!replace).open(path)
+    let options = options.write(true).create_new(true);
+    match options.open(path) {
+        Err(error) if replace && error.kind() == io::ErrorKind::AlreadyExists => {
+            let options = options.create_new(false).create(true).truncate(true);
+            Ok((options.open(path)?, false))
+        }
+        made => Ok((made?, true)),
+    }
 }
 
 /// The most pieces that one write is asked for; the drain never has more.

@@ -87,7 +87,7 @@ impl Rotation {
         }
         let next = self.parts.number.saturating_add(1);
         let path = self.parts.path(next);
-        let file = create(&path, self.told.run.replace).map_err(|error| {
+        let (file, _) = create(&path, self.told.run.replace).map_err(|error| {
             self.failed = Some(Instant::now());
             (path.clone(), error)
         })?;

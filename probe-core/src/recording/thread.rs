@@ -46,8 +46,8 @@ impl<C: Clock> ProbeRef<'static, C> {
         // The probe first: the file may be the one that it is being recorded into.
         let hold = Hold::take(*self).map_err(RecordError::Busy)?;
         let create = |source| RecordError::Create { path: path.clone(), source };
-        let file = new_file(&path, run.replace).map_err(create)?;
-        let made = NewFile(Some(path.as_path()).filter(|_| !run.replace));
+        let (file, is_new) = new_file(&path, run.replace).map_err(create)?;
+        let made = NewFile(Some(path.as_path()).filter(|_| is_new));
 
         let nominal = C::ticks_per_second();
         let id = host::new_run_id();
