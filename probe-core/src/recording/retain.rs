@@ -34,7 +34,7 @@ impl DumpOn {
         Self(What::Longer(time))
     }
 
-    /// A step that takes so many times as long as steps took lately. (The first eight are only
+    /// A step that takes more than so many times what steps took lately. (The first eight are only
     /// learnt from.)
     pub const fn slow_step(times: u32) -> Self {
         Self(What::Times(times))
