@@ -9,7 +9,8 @@ use std::time::Duration;
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::{NameId, Ticks, parts};
 use tmrun_probe_core::{
-    Clock, DumpOn, Lane, Level, Probe, ProbeRef, ProfileRun, Range, Stats, Target, TensorFact,
+    Clock, DumpOn, GradientState, Lane, Level, Probe, ProbeRef, ProfileRun, Range, Stats, Target,
+    TensorFact,
 };
 
 /// A clock for each test, which stands still unless it is moved; a tick is a millisecond.
@@ -148,30 +149,37 @@ fn without_a_slow_step_only_the_newest_files_stay_whatever_is_usual() {
 }
 
 #[test]
-fn the_files_around_statistics_that_count_a_value_that_is_not_finite_stay() {
+fn the_files_around_statistics_and_gradients_that_are_not_finite_stay() {
     static PROBE: OneLane<3> = Probe::new();
     let finite = Stats { count: 4, rms: 1.0, abs_max: f64::MAX, mean: 1.0, ..Stats::default() };
     let range = Range { min: -1.0, max: f64::MAX, zeros: 1, saturated: 1, ..Range::default() };
     let with_nan = Stats { nan: 1, ..finite };
     let with_inf = Stats { inf: 1, ..finite };
     let open = Range { positive_inf: 1, non_finite: 1, ..range };
+    let overflown = Stats { rms: f64::INFINITY, ..finite };
     let node = PROBE.view().name("node");
-    let kept = record(PROBE.view(), DumpOn::not_finite(), 19, |file, lane| {
+    let kept = record(PROBE.view(), DumpOn::not_finite(), 31, |file, lane| {
         let put = |stats: &Stats, range: Option<&Range>| {
             lane.recorder().stats(node, &TensorFact::default(), true, stats, range);
         };
         put(&finite, Some(&range));
         lane.recorder().range(node, &range);
+        let gradient = |state, norm| lane.recorder().gradient(node, node, state, norm);
+        gradient(GradientState::PRESENT, Some(f64::MAX));
+        gradient(GradientState::MISSING, None);
         match file {
             3 => put(&with_nan, None),
             7 => put(&with_inf, Some(&range)),
             // As the second half of statistics, and alone.
             11 => put(&finite, Some(&open)),
             15 => lane.recorder().range(node, &open),
+            19 => put(&overflown, None),
+            23 => gradient(GradientState::NON_FINITE, None),
+            27 => gradient(GradientState::PRESENT, Some(f64::NAN)),
             _ => {}
         }
     });
     let around = |file: u64| -> RangeInclusive<u64> { file - 2..=file };
-    let all: Vec<_> = [3, 7, 11, 15, 19].into_iter().flat_map(around).collect();
+    let all: Vec<_> = [3, 7, 11, 15, 19, 23, 27, 31].into_iter().flat_map(around).collect();
     assert_eq!(kept, all);
 }

@@ -1,7 +1,8 @@
 //! A look at the records that are drained: which steps are left out, and what is worth keeping. It
 //! costs the producers nothing, and the drain only when it is asked for.
 
-use tmrun_formats::wire::{Kind, Range, Record, Scalar, Stats, Step, StepState, flags};
+use tmrun_formats::GradientState;
+use tmrun_formats::wire::{Gradient, Kind, Range, Record, Scalar, Stats, Step, StepState, flags};
 
 use super::Drain;
 use super::take::Run;
@@ -26,7 +27,7 @@ pub(crate) struct Watch {
     pub(crate) longest: Option<u64>,
     /// A step that takes longer than so many times the usual.
     pub(crate) times: Option<u64>,
-    /// A scalar or a statistic that is not finite.
+    /// A scalar, a statistic or a gradient that is not finite.
     pub(crate) not_finite: bool,
     /// It came.
     fired: bool,
@@ -102,7 +103,12 @@ fn not_finite(record: &Record) -> bool {
         return !scalar.value.is_finite();
     }
     if let Some(stats) = record.payload::<Stats>() {
-        return stats.nan > 0 || stats.inf > 0;
+        // Of finite elements, too, a sum of squares may be infinite.
+        let all = [stats.rms, stats.abs_max, stats.mean];
+        return stats.nan > 0 || stats.inf > 0 || !all.iter().all(|value| value.is_finite());
+    }
+    if let Some(gradient) = record.payload::<Gradient>() {
+        return gradient.state == GradientState::NON_FINITE || !gradient.norm.is_finite();
     }
     record.payload::<Range>().is_some_and(|range| range.non_finite > 0)
 }

@@ -40,7 +40,7 @@ impl DumpOn {
         Self(What::Times(times))
     }
 
-    /// A scalar, or a statistic of a tensor, that is not finite.
+    /// A scalar, a statistic of a tensor, or a gradient that is not finite.
     pub const fn not_finite() -> Self {
         Self(What::NotFinite)
     }
