@@ -57,7 +57,10 @@ pub struct LaneBlock {
     steps: [OpenStep; STEPS + 1],
     known_tail: Word,
     /// While the top is elsewhere: how many spans are open.
-    depth_elsewhere: Cell<u64>,
+    depth_elsewhere: Cell<usize>,
+    /// Spans that have ended while one above them is open, and those of which nothing is known.
+    ended: Cell<u128>,
+    lost: Cell<u128>,
     /// Reading the clock takes a call.
     slow_clock: Cell<bool>,
     told: Told,
@@ -107,6 +110,8 @@ impl LaneBlock {
                 steps: array![words!(OpenStep { number, phase, ended }); STEPS + 1],
                 known_tail: Word::new(0),
                 depth_elsewhere: Cell::new(0),
+                ended: Cell::new(0),
+                lost: Cell::new(0),
                 slow_clock: Cell::new(false),
                 told: Told::new(),
                 guards: Word::new(0),

@@ -14,6 +14,7 @@ use tmrun_probe_core::{
 use crate::Failure;
 
 probe!(static PROBE: lanes = 2, slots = 1 << 14);
+probe!(static STOPPED: lanes = 2, slots = 1 << 10);
 probe!(static IDLE: lanes = 1, slots = 64);
 probe!(static CAPPED: lanes = 1, slots = 64, max_level = 0);
 
@@ -76,6 +77,10 @@ loops! {
     }
     span_loop(i) {
         let _span = span!(PROBE, "span");
+        black_box(i);
+    }
+    stopped_loop(i) {
+        let _span = span!(STOPPED, "span");
         black_box(i);
     }
     nested_loop(i) {
@@ -160,6 +165,10 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         let Ok(_) = drain.borrow_mut().poll(Flush::All);
     };
     drop(measured!(PROBE, "warm up"));
+    // Its drain never comes: the ring is full, and stays so.
+    let stopped = Drain::start(*STOPPED, Nowhere, &header(), &[], Level::MAX);
+    let Ok(_stopped) = stopped else { return Err("the probe is being recorded".into()) };
+    stopped_loop(1 << 11);
     // The site is there before its probe, as it may be in a library.
     library_loop(1);
     install(PROBE)?;
@@ -169,6 +178,7 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         Case::new("one clock read", clock_once),
         Case::new("loop", loop_alone),
         Case::new("span", span_loop).then(empty),
+        Case::new("span, drain stopped", stopped_loop),
         Case::new("nested spans", nested_loop).then(empty),
         Case::new("span of a library", library_loop).then(empty),
         Case::new("scalar", scalar_loop).then(empty),
@@ -177,8 +187,20 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         Case::new("disarmed span", disarmed_loop),
         Case::new("compiled-out span", compiled_out_loop),
     ];
-    let [two, one, alone, span, nested, library, scalar, op, stats, disarmed, compiled_out] =
-        measure(cases, ROUNDS, CALLS);
+    let [
+        two,
+        one,
+        alone,
+        span,
+        stopped,
+        nested,
+        library,
+        scalar,
+        op,
+        stats,
+        disarmed,
+        compiled_out,
+    ] = measure(cases, ROUNDS, CALLS);
 
     let counts = Counts::default();
     let (twice, once) = ("two clock reads", "one clock read");
@@ -186,6 +208,7 @@ fn record(table: &mut Table) -> Result<(), Failure> {
     table.push(Row::cost("one clock read", one, twice, two).counted(counts.of("clock_once")));
     let instructions = counts.of("span_loop");
     table.push(Row::cost("span", span, twice, two).asked(1.20, 1.35).counted(instructions));
+    table.push(Row::cost("span, the drain stopped: it is dropped", stopped, twice, two));
     let row = Row::cost("a span in a span, both", nested, twice, two);
     table.push(row.counted(counts.of("nested_loop")));
     let row = Row::cost("span of a library", library, twice, two).asked(1.20, 1.35);

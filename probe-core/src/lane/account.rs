@@ -279,10 +279,11 @@ impl LaneBlock {
     pub(crate) fn observe_head(&self) -> u64 {
         let taken = self.taken();
         let Some(mirror) = self.shown_mirror() else { return taken };
-        let head = mirror.published.observe(taken);
-        // A mapped page may have been written to by somebody else: never beyond what was stored.
-        let in_ring = head.wrapping_sub(taken) <= self.drain.slots.get();
-        if in_ring || head <= self.head.get() { head } else { taken }
+        // A mapped page may have been written to by somebody else: what the producer has stored it
+        // knows from where nobody else writes.
+        let (shown, stored) = (mirror.published.observe(taken), self.head.get());
+        fence(Ordering::Acquire);
+        if shown.wrapping_sub(taken) <= stored.wrapping_sub(taken) { shown } else { stored }
     }
 
     /// The first position that a reader may still find whole, where the oldest is stored over.

@@ -93,10 +93,14 @@ pub(crate) struct SpanRef {
     pub(crate) id: SpanId,
 }
 
-/// The part of a depth that says how many spans are open.
-const DEPTH: u64 = u32::MAX as u64;
-/// What one that has ended below the top adds.
-const IRREGULAR: u64 = 1 << 32;
+/// A bit for each depth. (What is decided by them is the owner's own: not what the mirror shows.)
+type Depths = u128;
+
+const _: () = assert!(MAX_DEPTH < Depths::BITS as usize);
+
+const fn bit(depth: usize) -> Depths {
+    1 << depth
+}
 
 /// An open span, as another thread sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +116,7 @@ pub(crate) struct Open {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Entered {
     pub(crate) start: Ticks,
-    pub(crate) depth: u64,
+    pub(crate) depth: usize,
 }
 
 /// An open span: one of the entries of its lane's mirror, but for the first and the last. (By its
@@ -204,9 +208,9 @@ impl Ended for Top<'_> {
     }
 }
 
-fn open_at(mirror: &LaneMirror, depth: u64) -> &OpenSpan {
+fn open_at(mirror: &LaneMirror, depth: usize) -> &OpenSpan {
     // The bound changes nothing (a depth is at most MAX_DEPTH).
-    &mirror.open[(depth as usize).min(MAX_DEPTH)]
+    &mirror.open[depth.min(MAX_DEPTH)]
 }
 
 impl LaneMirror {
@@ -236,26 +240,27 @@ impl LaneMirror {
 impl LaneBlock {
     /// The lane has this mirror, and no span is open.
     pub(super) fn place_stack(&self, mirror: &LaneMirror, slow_clock: bool) {
-        mirror.bare();
         self.last.set(mirror.entry(MAX_DEPTH).cast_mut());
         self.slow_clock.set(slow_clock);
-        self.set_depth(mirror, 0);
+        self.empty_stack(mirror);
     }
 
-    /// In a forked child nothing is known any more of the spans that are open: each of them counts as
-    /// one that ended below the top, until its guard is dropped, and has no record.
+    /// In a forked child nothing is known any more of the spans that are open: they have no record.
     #[cfg(feature = "std")]
     pub(super) fn lose_stack(&self, mirror: &LaneMirror) {
-        let open = self.depth() & DEPTH;
+        let depth = self.depth();
         mirror.bare();
         mirror.open.iter().for_each(|open| open.name.set(0));
-        self.set_depth(mirror, open | (open * IRREGULAR));
+        let open = bit(depth + 1).wrapping_sub(1) & !bit(0);
+        self.lost.set(open & !self.ended.get());
+        self.set_depth(mirror, depth);
     }
 
     /// No span is open any more.
-    #[cfg(feature = "std")]
     pub(super) fn empty_stack(&self, mirror: &LaneMirror) {
         mirror.bare();
+        self.ended.set(0);
+        self.lost.set(0);
         self.set_depth(mirror, 0);
     }
 
@@ -272,23 +277,23 @@ impl LaneBlock {
         unsafe { &*self.top.get() }.id.get()
     }
 
-    /// So many spans are open, with [`IRREGULAR`] for each below the top that has ended.
-    fn set_depth(&self, mirror: &LaneMirror, depth: u64) {
-        let mut top = (depth & DEPTH) as usize;
-        if depth & !DEPTH != 0 || self.slow_clock.get() {
-            mirror.open[ELSEWHERE].id.set(open_at(mirror, top as u64).id.get());
+    /// So many spans are open, with those below the top that have ended.
+    fn set_depth(&self, mirror: &LaneMirror, depth: usize) {
+        let mut top = depth;
+        if self.ended.get() | self.lost.get() != 0 || self.slow_clock.get() {
+            mirror.open[ELSEWHERE].id.set(open_at(mirror, depth).id.get());
             self.depth_elsewhere.set(depth);
             top = ELSEWHERE;
         }
         self.top.set(mirror.entry(top).cast_mut());
     }
 
-    /// How many spans are open, with [`IRREGULAR`] for each below the top that has ended.
-    pub(super) fn depth(&self) -> u64 {
+    /// How many spans are open, with those below the top that have ended.
+    pub(super) fn depth(&self) -> usize {
         let Some(mirror) = self.shown_mirror() else { return 0 };
         match mirror.index(self.top.get()) {
             ELSEWHERE => self.depth_elsewhere.get(),
-            depth => depth as u64,
+            depth => depth,
         }
     }
 
@@ -343,18 +348,18 @@ impl LaneBlock {
     /// Opens a span, or a part of a detached one, wherever the top is; `None` when the stack is full.
     pub(crate) fn enter<C: Clock>(&self, name: NameId, origin: Option<SpanRef>) -> Option<Entered> {
         let (mirror, depth) = (self.mirror(), self.depth() + 1);
-        if depth & DEPTH > MAX_DEPTH as u64 {
+        if depth > MAX_DEPTH {
             return None;
         }
-        let open = open_at(mirror, depth & DEPTH);
+        let open = open_at(mirror, depth);
         let mut name = u64::from(name.0);
         if let Some(SpanRef { lane, id }) = origin {
-            mirror.origin[(depth & DEPTH) as usize].set(id.0);
+            mirror.origin[depth].set(id.0);
             name |= SEGMENT | u64::from(lane.0) << 48;
         }
         let start = open.open(self.take_id_apart::<C>(), name, C::ticks);
         self.set_depth(mirror, depth);
-        Some(Entered { start, depth: depth & DEPTH })
+        Some(Entered { start, depth })
     }
 
     /// Whether a span that was opened on top ends there.
@@ -370,53 +375,49 @@ impl LaneBlock {
     }
 
     /// The open span at `depth`.
-    pub(crate) fn top_at(&self, depth: u64) -> Top<'_> {
+    pub(crate) fn top_at(&self, depth: usize) -> Top<'_> {
         let mirror = self.mirror();
         let entry = NonNull::from(&mirror.open);
-        let depth = (depth as usize).clamp(1, MAX_DEPTH);
+        let depth = depth.clamp(1, MAX_DEPTH);
         // SAFETY: there are more entries than that.
         let entry = unsafe { entry.cast::<OpenSpan>().add(depth) };
         Top { entry, mirror: PhantomData }
     }
 
     /// How deep an open span is.
-    pub(crate) fn depth_of(&self, top: Top<'_>) -> u64 {
-        self.mirror().index(top.entry.as_ptr()) as u64
+    pub(crate) fn depth_of(&self, top: Top<'_>) -> usize {
+        self.mirror().index(top.entry.as_ptr())
     }
 
     /// What the record of the open span at `depth` says of it; `None` when nothing is known of it any
     /// more.
-    pub(crate) fn known(&self, depth: u64) -> Option<Known> {
-        let open = open_at(self.mirror(), depth);
-        let parent = open_at(self.mirror(), depth.wrapping_sub(1)).id();
-        let known = Known { id: open.id(), name: open.name(), parent };
-        (known.id != SpanId::NONE).then_some(known)
+    pub(crate) fn known(&self, depth: usize) -> Option<Known> {
+        if self.lost.get() & bit(depth) != 0 {
+            return None;
+        }
+        let mirror = self.mirror();
+        let (open, around) = (open_at(mirror, depth), open_at(mirror, depth.wrapping_sub(1)));
+        Some(Known { id: open.id(), name: open.name(), parent: around.id() })
     }
 
     /// The span at `depth` has ended, wherever it is on the stack, and is recorded or counted.
-    pub(crate) fn leave(&self, depth: u64) {
+    pub(crate) fn leave(&self, depth: usize) {
         let (mirror, now) = (self.mirror(), self.depth());
-        let open = open_at(mirror, depth);
-        let lost = open.id() == SpanId::NONE;
-        let mut irregular = now & !DEPTH;
-        if now & DEPTH == depth {
-            irregular = irregular.saturating_sub(if lost { IRREGULAR } else { 0 });
-            open.clear();
-            let mut below = depth.wrapping_sub(1);
-            while below > 0 && open_at(mirror, below).is(ENDED) {
-                open_at(mirror, below).clear();
-                open_at(mirror, below).name.set(0);
-                below -= 1;
-                irregular = irregular.saturating_sub(IRREGULAR);
-            }
-            self.set_depth(mirror, irregular | below);
-        } else {
+        let was_known = self.lost.get() & bit(depth) == 0;
+        self.lost.set(self.lost.get() & !bit(depth));
+        self.ended.set(self.ended.get() | bit(depth));
+        if now != depth {
+            let open = open_at(mirror, depth);
             open.name.set(open.name.get() | ENDED);
-            if !lost {
-                self.set_depth(mirror, now + IRREGULAR);
-                add(&self.shown.out_of_order, 1);
-            }
+            add(&self.shown.out_of_order, was_known.into());
         }
+        let mut top = now;
+        while self.ended.get() & bit(top) != 0 {
+            open_at(mirror, top).clear();
+            self.ended.set(self.ended.get() & !bit(top));
+            top -= 1;
+        }
+        self.set_depth(mirror, top);
     }
 
     /// The span that is open on top.
@@ -427,11 +428,11 @@ impl LaneBlock {
     /// The same and how many are open. A part of a detached span stands for that span, which outlives
     /// it.
     pub(crate) fn innermost(&self) -> (SpanRef, u16) {
-        let depth = self.depth() & DEPTH;
+        let depth = self.depth();
         let mirror = self.mirror();
         let open = open_at(mirror, depth);
         let span = if depth > 0 && open.is(SEGMENT) {
-            let id = mirror.origin[depth as usize].get();
+            let id = mirror.origin[depth.min(MAX_DEPTH)].get();
             SpanRef { lane: LaneId((open.name.get() >> 48) as u16), id: SpanId(id) }
         } else {
             self.current()
