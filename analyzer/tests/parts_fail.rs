@@ -133,8 +133,9 @@ impl Sink for File {
         if fails { Err(Full) } else { Ok(()) }
     }
 
-    fn cut(&mut self, len: u64) {
+    fn cut(&mut self, len: u64) -> Result<(), Full> {
         self.bytes.borrow_mut().truncate(usize::try_from(len).expect("it fits"));
+        Ok(())
     }
 }
 

@@ -197,4 +197,8 @@ impl Sink for Memory {
         pieces.iter().for_each(|piece| self.0.extend_from_slice(piece));
         Ok(())
     }
+
+    fn cut(&mut self, _: u64) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }

@@ -9,15 +9,19 @@ pub trait Sink {
     ///
     /// # Errors
     ///
-    /// When any byte could not be written. The drain then writes nothing more, calls
-    /// [`cut`](Self::cut) once, and counts what follows as lost.
+    /// When any byte could not be written. The drain then calls [`cut`](Self::cut), and counts what
+    /// follows as lost until a [retry](crate::Drain::retry).
     fn write(&mut self, pieces: &[&[u8]]) -> Result<(), Self::Error>;
 
-    /// After a failed write: everything up to `len` is whole, what lies behind it is not. A sink
-    /// that can shorten what it wrote does so; the default leaves it to the reader.
-    fn cut(&mut self, len: u64) {
-        let _ = len;
-    }
+    /// After a failed write: everything up to `len` is whole, what lies behind it is torn and has to
+    /// go. What is written next then lies at `len`.
+    ///
+    /// # Errors
+    ///
+    /// When the sink does not end at `len` now: nothing is ever written behind torn bytes, where no
+    /// offset in the file would be true. Each retry asks again first, so that the failure of a sink
+    /// that cannot take back what it wrote (a pipe, say) is final; the reader finds what is torn.
+    fn cut(&mut self, len: u64) -> Result<(), Self::Error>;
 }
 
 impl<S: Sink> Sink for &mut S {
@@ -27,8 +31,8 @@ impl<S: Sink> Sink for &mut S {
         (**self).write(pieces)
     }
 
-    fn cut(&mut self, len: u64) {
-        (**self).cut(len);
+    fn cut(&mut self, len: u64) -> Result<(), Self::Error> {
+        (**self).cut(len)
     }
 }
 
@@ -75,7 +79,8 @@ impl Sink for SliceSink<'_> {
         Ok(())
     }
 
-    fn cut(&mut self, len: u64) {
+    fn cut(&mut self, len: u64) -> Result<(), MemoryFull> {
         self.used = self.used.min(usize::try_from(len).unwrap_or(usize::MAX));
+        Ok(())
     }
 }

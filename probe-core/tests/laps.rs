@@ -24,6 +24,10 @@ impl Sink for Busy<'_> {
         }
         Ok(())
     }
+
+    fn cut(&mut self, _: u64) -> Result<(), Self::Error> {
+        Ok(())
+    }
 }
 
 #[test]

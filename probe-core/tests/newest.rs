@@ -147,6 +147,10 @@ impl Sink for &mut Busy<'_> {
         }
         self.memory.write(pieces)
     }
+
+    fn cut(&mut self, len: u64) -> Result<(), support::Broken> {
+        self.memory.cut(len)
+    }
 }
 
 #[test]

@@ -12,6 +12,14 @@ type Small = Probe<Counting, 2, 32, 32>;
 
 /// Records 3 × 30 scalars on each of two lanes, into this sink; the errors, and what it came to.
 fn run(sink: &mut Memory) -> Result<(usize, Summary), ()> {
+    run_and(sink, |_| ())
+}
+
+/// The same, with something behind every poll.
+fn run_and(
+    sink: &mut Memory,
+    mut polled: impl FnMut(&mut Drain<'_, Counting, &mut Memory>),
+) -> Result<(usize, Summary), ()> {
     let probe = Box::new(Small::new());
     let view = probe.view();
     let lanes = [view.claim("a").unwrap(), view.claim("b").unwrap()];
@@ -26,6 +34,7 @@ fn run(sink: &mut Memory) -> Result<(usize, Summary), ()> {
             (0..30).for_each(|i| lane.recorder().scalar(node, f64::from(i)));
         }
         errors += usize::from(drain.poll(Flush::All).is_err());
+        polled(&mut drain);
     }
     let (summary, ended) = drain.finish(&[TERMINAL]);
     errors += usize::from(ended.is_err());
@@ -121,6 +130,60 @@ fn a_sink_that_works_again_takes_what_comes_then() {
     assert_eq!((last.position, last.f64_at(0)), (59, 9.0));
     assert!(summary.sink_failed > 0 && summary.sink_failed < 41);
     assert_eq!(summary.records + summary.sink_failed, 61);
+}
+
+#[test]
+fn nothing_is_written_behind_torn_bytes_that_cannot_be_cut_off() {
+    let mut whole = Memory::default();
+    run(&mut whole).unwrap();
+    for fails_at in 1..whole.writes {
+        let mut sink = Memory { cuts_fail: usize::MAX, ..Memory::failing_once_at(fails_at) };
+        let came = run_and(&mut sink, |drain| {
+            assert_eq!(drain.retry().is_err(), drain.is_failing(), "it is as final as it is said");
+        });
+        let (errors, summary) = came.unwrap();
+        assert!((1..=2).contains(&errors), "when it fails, and at the end");
+        assert_eq!(sink.writes, fails_at + 1, "it would have worked again");
+        let (bytes, torn) = sink.bytes.split_at(summary.bytes as usize);
+        assert!(!torn.is_empty(), "at write {fails_at}");
+        let file = File::prefix(bytes);
+        assert!(!file.trailer);
+        assert_eq!(summary.records, file.records.len() as u64);
+        assert_eq!(summary.records + summary.sink_failed, 181, "at write {fails_at}");
+    }
+}
+
+#[test]
+fn a_sink_that_can_be_cut_later_goes_on_from_then_on() {
+    let mut whole = Memory::default();
+    run(&mut whole).unwrap();
+    let mut went_on = Vec::new();
+    for fails_at in 1..whole.writes {
+        let mut sink = Memory { cuts_fail: 2, ..Memory::failing_once_at(fails_at) };
+        let mut failed = false;
+        let came = run_and(&mut sink, |drain| {
+            failed |= drain.is_failing();
+            let _ = drain.retry();
+        });
+        let (_, summary) = came.unwrap();
+        assert_eq!(summary.records + summary.sink_failed, 181, "at write {fails_at}");
+        let file = File::prefix(&sink.bytes[..summary.bytes as usize]);
+        assert_eq!(summary.records, file.records.len() as u64);
+        // The end is tried once: what fails there is cut too late.
+        assert_eq!(file.trailer, failed, "at write {fails_at}");
+        went_on.push(failed);
+        if failed {
+            assert_eq!((sink.cuts, sink.bytes.len() as u64), (3, summary.bytes));
+            let missing = file.frames().into_iter().filter_map(|frame| match frame {
+                Frame::Hole(hole) => Some(hole.records),
+                _ => None,
+            });
+            assert_eq!(missing.sum::<u64>(), summary.sink_failed, "at write {fails_at}");
+        } else {
+            assert_eq!(sink.writes, fails_at + 1);
+        }
+    }
+    assert!(went_on.contains(&true) && went_on.contains(&false));
 }
 
 #[test]

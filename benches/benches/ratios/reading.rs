@@ -146,6 +146,10 @@ impl Sink for Plain<'_> {
     fn write(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
         pieces.iter().try_for_each(|piece| self.0.write_all(piece))
     }
+
+    fn cut(&mut self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// Records a training step over and over, on two lanes.

@@ -82,6 +82,10 @@ impl Sink for Rewound {
     fn write(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
         self.append(pieces)
     }
+
+    fn cut(&mut self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 /// What the drain's thread is to do.

@@ -15,11 +15,14 @@ pub(super) struct Out<S> {
     due: Option<FileHeader>,
     ended: bool,
     failed: bool,
+    /// And what is torn of it could not be cut off.
+    torn: bool,
 }
 
 impl<S: Sink> Out<S> {
     pub(super) const fn new(sink: S) -> Self {
-        Self { file: Assembler::new(), sink, begun: false, due: None, ended: false, failed: false }
+        let (begun, ended, failed, torn) = (false, false, false, false);
+        Self { file: Assembler::new(), sink, begun, due: None, ended, failed, torn }
     }
 
     /// Whether a write has failed. Nothing more is written then.
@@ -44,7 +47,10 @@ impl<S: Sink> Out<S> {
 
     /// Writes again after a failure, behind what is whole.
     pub(super) fn retry(&mut self) -> Result<(), S::Error> {
-        self.failed = false;
+        if self.torn {
+            self.sink.cut(self.whole())?;
+        }
+        (self.failed, self.torn) = (false, false);
         self.due.map_or(Ok(()), |header| self.header(&header))
     }
 
@@ -65,7 +71,7 @@ impl<S: Sink> Out<S> {
         let result = write(&mut self.file, &mut self.sink);
         if result.is_err() {
             self.failed = true;
-            self.sink.cut(self.whole());
+            self.torn = self.sink.cut(self.whole()).is_err();
         }
         result
     }

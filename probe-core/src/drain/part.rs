@@ -100,7 +100,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     ///
     /// # Errors
     ///
-    /// When it fails again.
+    /// When it fails again, or cannot [take back](Sink::cut) what it had written half.
     pub fn retry(&mut self) -> Result<(), S::Error> {
         if !self.out.failed() {
             return Ok(());

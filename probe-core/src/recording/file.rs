@@ -41,9 +41,9 @@ impl Sink for FileSink {
         Ok(())
     }
 
-    fn cut(&mut self, len: u64) {
-        // When even this fails, the reader finds the torn chunk by its checks.
-        let _ = self.0.set_len(len).and_then(|()| self.0.seek(SeekFrom::Start(len)));
+    fn cut(&mut self, len: u64) -> io::Result<()> {
+        self.0.set_len(len)?;
+        self.0.seek(SeekFrom::Start(len)).map(drop)
     }
 }
 

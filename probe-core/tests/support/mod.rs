@@ -37,8 +37,10 @@ pub struct Memory {
     pub fails_at: Option<usize>,
     /// and how many of those behind it do.
     pub fails_on: usize,
-    /// How often the sink was cut.
+    /// How often the sink was to be cut,
     pub cuts: usize,
+    /// and how often, at first, it cannot be.
+    pub cuts_fail: usize,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -70,10 +72,14 @@ impl Sink for Memory {
         if fails { Err(Broken) } else { Ok(()) }
     }
 
-    fn cut(&mut self, len: u64) {
+    fn cut(&mut self, len: u64) -> Result<(), Broken> {
         self.cuts += 1;
         assert!(len <= self.bytes.len() as u64, "a cut does not lengthen");
+        if self.cuts <= self.cuts_fail {
+            return Err(Broken);
+        }
         self.bytes.truncate(len as usize);
+        Ok(())
     }
 }
 
