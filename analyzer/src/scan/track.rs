@@ -25,11 +25,20 @@ pub(super) struct LaneAt {
     pub(super) last_offset: u64,
     /// The state at a position that the file says instead of its marks.
     told: Option<(u64, StepState)>,
+    /// A claim says where the file takes it up.
+    claimed: bool,
 }
 
 impl LaneAt {
     const fn new(next: u64) -> Self {
-        Self { next, state: StepState::START, greatest: None, last_offset: 0, told: None }
+        Self {
+            next,
+            state: StepState::START,
+            greatest: None,
+            last_offset: 0,
+            told: None,
+            claimed: false,
+        }
     }
 
     /// Takes in the header of a chunk of records at `offset`.
@@ -41,8 +50,9 @@ impl LaneAt {
         let first = header.first_sequence;
         if self.last_offset == 0 {
             // Its first chunk. Claims that came and went too fast to be named may lie before the
-            // first that is.
-            self.next = self.next.min(first);
+            // first that is. What else speaks of a later position says nothing of earlier ones.
+            let begin = if self.claimed { first } else { 0 };
+            self.next = if self.next > first { begin } else { self.next };
         }
         let (expected, after) = (self.next, self.greatest);
         let missing = first.checked_sub(expected);
@@ -137,7 +147,7 @@ impl Track {
         }
         for raw in chunk.frames().map_while(Result::ok) {
             match raw.decode() {
-                Ok(Frame::Lane(claim)) => _ = self.entry(claim.lane, claim.sequence),
+                Ok(Frame::Lane(claim)) => self.entry(claim.lane, claim.sequence).claimed = true,
                 Ok(Frame::Hole(hole)) if hole.records > 0 => {
                     let lane = self.entry(hole.lane, hole.sequence);
                     if lane.last_offset == 0 {
