@@ -2,13 +2,17 @@
 //! to what was measured beside them in the same rounds; the peers too, from `benches/peers`. It
 //! prints the table and writes `ratios.json` into the target folder.
 //!
-//! Behind `--`: the names of parts (`recording`, `transfer`, `reading`, `json`, `peers`) to run these
-//! alone.
+//! Behind `--`: the names of parts (`recording`, `step`, `steady`, `transfer`, `finish`, `reading`,
+//! `json`, `peers`) to run these alone.
 
+mod finish;
+mod floor;
 mod json;
 mod peers;
 mod reading;
 mod recording;
+mod steady;
+mod step;
 mod transfer;
 
 use std::error::Error;
@@ -22,9 +26,12 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// A part of the table.
 type Part = fn(&mut Table) -> Result<(), Failure>;
 
-const PARTS: [(&str, Part); 5] = [
+const PARTS: [(&str, Part); 8] = [
     ("recording", recording::rows),
+    ("step", step::rows),
+    ("steady", steady::rows),
     ("transfer", transfer::rows),
+    ("finish", finish::rows),
     ("reading", reading::rows),
     ("json", json::rows),
     ("peers", peers::rows),

@@ -11,7 +11,7 @@ use tmrun_probe_core::{
     measured, probe, scalar, span,
 };
 
-use crate::Failure;
+use crate::{Failure, floor};
 
 probe!(static PROBE: lanes = 2, slots = 1 << 14);
 probe!(static STOPPED: lanes = 2, slots = 1 << 10);
@@ -125,6 +125,13 @@ loops! {
             recorder.stats(NameId(2), &TENSOR, true, &stats, Some(&Range::default()));
         });
     }
+    bare_span_loop(i) {
+        floor::span(i);
+    }
+    bare_stats_loop(i) {
+        let stats = Stats { count: black_box(i), ..Stats::default() };
+        floor::stats(i, black_box(&TENSOR), &stats, &Range::default());
+    }
     disarmed_loop(i) {
         let _span = span!(IDLE, "idle");
         black_box(i);
@@ -188,6 +195,8 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         Case::new("scalar", scalar_loop).then(empty),
         Case::new("op", op_loop).then(empty),
         Case::new("stats", stats_loop).then(empty),
+        Case::new("bare span", bare_span_loop),
+        Case::new("bare stats", bare_stats_loop),
         Case::new("disarmed span", disarmed_loop),
         Case::new("compiled-out span", compiled_out_loop),
     ];
@@ -202,6 +211,8 @@ fn record(table: &mut Table) -> Result<(), Failure> {
         scalar,
         op,
         stats,
+        bare_span,
+        bare_stats,
         disarmed,
         compiled_out,
     ] = measure(cases, ROUNDS, CALLS);
@@ -212,6 +223,8 @@ fn record(table: &mut Table) -> Result<(), Failure> {
     table.push(Row::cost("one clock read", one, twice, two).counted(counts.of("clock_once")));
     let instructions = counts.of("span_loop");
     table.push(Row::cost("span", span, twice, two).asked(1.20, 1.35).counted(instructions));
+    let row = Row::cost("two clock reads and eight stores: a span's floor", bare_span, twice, two);
+    table.push(row.counted(counts.of("bare_span_loop")));
     table.push(Row::cost("span, the drain stopped: it is dropped", stopped, twice, two));
     let row = Row::cost("a span in a span, both", nested, twice, two);
     table.push(row.counted(counts.of("nested_loop")));
@@ -223,6 +236,9 @@ fn record(table: &mut Table) -> Result<(), Failure> {
     table.push(row.counted(counts.of("op_loop")));
     let row = Row::cost("tensor, statistics, range: 3 records", stats, once, one);
     table.push(row.asked(1.25 * 3.0, 1.5 * 3.0).counted(counts.of("stats_loop")));
+    let name = "three bare stores of the same records: their floor";
+    let row = Row::cost(name, bare_stats, once, one);
+    table.push(row.counted(counts.of("bare_stats_loop")));
     let row = Row::cost("disarmed span, with the loop", disarmed, twice, two);
     table.push(row.counted(counts.of("disarmed_loop")));
     let row = Row::cost("compiled-out span, with the loop", compiled_out, twice, two);

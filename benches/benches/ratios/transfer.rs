@@ -42,29 +42,34 @@ pub fn memory_folder() -> std::path::PathBuf {
 }
 
 /// A file that is written over and over.
-struct Rewound {
+pub struct Rewound {
     file: File,
+    len: u64,
     at: u64,
 }
 
 impl Rewound {
-    fn create(path: &Path) -> io::Result<Self> {
+    pub fn create(path: &Path, len: u64) -> io::Result<Self> {
         let mut file = File::create_new(path)?;
         let zeros = vec![0; 1 << 20];
-        for _ in 0..=FILE >> 20 {
+        for _ in 0..=len >> 20 {
             file.write_all(&zeros)?;
         }
         file.rewind()?;
-        Ok(Self { file, at: 0 })
+        Ok(Self { file, len, at: 0 })
     }
 
-    fn append(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
+    pub fn rewind(&mut self) -> io::Result<()> {
+        self.at = 0;
+        self.file.rewind()
+    }
+
+    pub fn append(&mut self, pieces: &[&[u8]]) -> io::Result<()> {
         let len: usize = pieces.iter().map(|piece| piece.len()).sum();
-        self.at += len as u64;
-        if self.at > FILE {
-            self.file.rewind()?;
-            self.at = len as u64;
+        if self.at + len as u64 > self.len {
+            self.rewind()?;
         }
+        self.at += len as u64;
         let mut slices = [IoSlice::new(&[]); 4];
         for (slice, piece) in slices.iter_mut().zip(pieces) {
             *slice = IoSlice::new(piece);
@@ -97,7 +102,7 @@ const END: u8 = 3;
 
 /// A producer while its drain rests, and while it works on the other core.
 fn live(table: &mut Table, dir: &Path) -> Result<(), Failure> {
-    let file = Rewound::create(&dir.join("live"))?;
+    let file = Rewound::create(&dir.join("live"), FILE)?;
     let drain = Drain::start(*LIVE, file, &header(), &[], Level::MAX);
     let Ok(mut drain) = drain else { return Err("the drain did not start".into()) };
     // The recorder's own records, so that only the producer's are counted below.
@@ -174,14 +179,14 @@ fn spans(calls: u64) {
 
 /// A full ring into a file, beside a write of the same bytes that lie in a buffer.
 fn to_file(table: &mut Table, dir: &Path) -> Result<(), Failure> {
-    let file = Rewound::create(&dir.join("drained"))?;
+    let file = Rewound::create(&dir.join("drained"), FILE)?;
     let Ok(mut drain) = Drain::start(*FILLED, file, &header(), &[], Level::MAX) else {
         return Err("the drain did not start".into());
     };
     let Ok(mut nowhere) = Drain::start(*EMPTIED, Nowhere, &header(), &[], Level::MAX) else {
         return Err("the drain did not start".into());
     };
-    let mut plain = Rewound::create(&dir.join("plain"))?;
+    let mut plain = Rewound::create(&dir.join("plain"), FILE)?;
     let mut buffer = vec![0; SLOTS as usize * RECORD_SIZE];
     // A chunk's records, as the drain writes them, and its header.
     let chunk = buffer.len() / 4;
