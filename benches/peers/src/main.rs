@@ -1,6 +1,7 @@
 //! What others' recorders and rings cost, beside ours in the same process: the rows as JSON on
 //! standard output. The benchmark `ratios` of the main workspace builds and runs it.
 
+mod count;
 mod rings;
 mod spans;
 #[cfg(feature = "tracy")]
@@ -13,6 +14,13 @@ use tmrun_benches::{Table, on_core};
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 fn main() -> Result<(), Failure> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    if let [count, what, calls] = args.as_slice()
+        && count == count::COUNT
+    {
+        count::repeat(what, calls.parse()?)?;
+        tmrun_benches::exit_at_once()
+    }
     let mut table = Table::default();
     on_core(0, || {
         spans::rows(&mut table)?;

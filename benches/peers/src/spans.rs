@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use candle_graph::instrument::{ProfileRun, TraceSession};
@@ -14,6 +15,8 @@ use tmrun_probe_core::{AutoClock, Clock, Drain, Flush, Sink, TmrunLayer, probe, 
 use tracing::Dispatch;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
+
+use crate::count::Counted;
 
 const ROUNDS: usize = 101;
 const CALLS: u64 = 4000;
@@ -43,8 +46,44 @@ pub fn header() -> FileHeader {
     FileHeader { run: RunId([0; 16]), created_ns: 0, ticks_per_second }
 }
 
+/// Every record of the probe, until this is dropped.
+pub fn start() -> Result<Drain<'static, AutoClock, Nowhere>, crate::Failure> {
+    let drain = Drain::start(*PROBE, Nowhere, &header(), &[], Level::MAX);
+    drain.map_err(|_| "the probe is being recorded".into())
+}
+
+pub fn start_puffin() {
+    puffin::set_scopes_on(true);
+    puffin::GlobalProfiler::lock().add_sink(Box::new(|frame| drop(black_box(frame))));
+}
+
+pub fn start_fastrace() {
+    fastrace::set_reporter(Ignore, Config::default());
+}
+
+pub fn start_graph(dir: &Path) -> Result<TraceSession, crate::Failure> {
+    let run = ProfileRun::training("peers::spans", 1, "cpu");
+    Ok(TraceSession::open(dir.join("trace.jsonl"), run)?)
+}
+
+/// Our layer, behind a dispatcher of the thread's own: a process has only one of its own.
+pub fn our_layer() -> Dispatch {
+    Dispatch::new(tracing_subscriber::registry().with(TmrunLayer::of(PROBE)))
+}
+
+pub fn their_layer() -> Dispatch {
+    Dispatch::new(tracing_subscriber::registry().with(Recording))
+}
+
+pub fn through(dispatch: &Dispatch, calls: u64) {
+    tracing::dispatcher::with_default(dispatch, || tracings(calls));
+}
+
+// What is measured, under names that callgrind finds.
+
 #[inline(never)]
-fn clock_twice(calls: u64) {
+#[unsafe(no_mangle)]
+pub fn clock_twice(calls: u64) {
     for i in 0..calls {
         black_box(AutoClock::quick_ticks());
         black_box(i);
@@ -53,7 +92,8 @@ fn clock_twice(calls: u64) {
 }
 
 #[inline(never)]
-fn ours(calls: u64) {
+#[unsafe(no_mangle)]
+pub fn ours(calls: u64) {
     for i in 0..calls {
         let _span = span!(PROBE, "span");
         black_box(i);
@@ -61,15 +101,20 @@ fn ours(calls: u64) {
 }
 
 #[inline(never)]
-fn puffins(calls: u64) {
-    for i in 0..calls {
-        puffin::profile_scope!("span");
-        black_box(i);
+#[unsafe(no_mangle)]
+pub fn puffins(calls: u64) {
+    for _ in 0..calls.div_ceil(TOGETHER) {
+        puffin::GlobalProfiler::lock().new_frame();
+        for i in 0..TOGETHER {
+            puffin::profile_scope!("span");
+            black_box(i);
+        }
     }
 }
 
 #[inline(never)]
-fn fastraces(calls: u64) {
+#[unsafe(no_mangle)]
+pub fn fastraces(calls: u64) {
     for _ in 0..calls.div_ceil(TOGETHER) {
         let root = Span::root("root", SpanContext::random());
         let _parent = root.set_local_parent();
@@ -81,9 +126,19 @@ fn fastraces(calls: u64) {
 }
 
 #[inline(never)]
-fn tracings(calls: u64) {
+#[unsafe(no_mangle)]
+pub fn tracings(calls: u64) {
     for i in 0..calls {
         let _span = tracing::info_span!("span").entered();
+        black_box(i);
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+pub fn graphs(session: &TraceSession, calls: u64) {
+    for i in 0..calls {
+        let _span = session.begin_span("span", candle_graph::trace::SpanKind::Function);
         black_box(i);
     }
 }
@@ -128,64 +183,45 @@ const RULER: &str = "two clock reads";
 
 /// Peers that are Rust, and Tracy when it is compiled in.
 pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
-    let Ok(drain) = Drain::start(*PROBE, Nowhere, &header(), &[], Level::MAX) else {
-        return Err("the probe is being recorded".into());
-    };
-    let drain = RefCell::new(drain);
+    let drain = RefCell::new(start()?);
     let empty = || {
         let Ok(_) = drain.borrow_mut().poll(Flush::All);
     };
 
-    puffin::set_scopes_on(true);
-    puffin::GlobalProfiler::lock().add_sink(Box::new(|frame| drop(black_box(frame))));
-    fastrace::set_reporter(Ignore, Config::default());
+    start_puffin();
+    start_fastrace();
     // Its collector's thread is not to be measured.
     pin_others(1)?;
     let dir = tempfile::tempdir_in(memory_folder())?;
-    let run = ProfileRun::training("peers::spans", 1, "cpu");
-    let session = TraceSession::open(dir.path().join("trace.jsonl"), run)?;
-    let graph = |calls: u64| {
-        for i in 0..calls {
-            let _span = session.begin_span("span", candle_graph::trace::SpanKind::Function);
-            black_box(i);
-        }
-    };
+    let session = start_graph(dir.path())?;
 
     // Before there is a subscriber in the process.
     let cases = [
         Case::new(RULER, clock_twice),
         Case::new("ours", ours).then(empty),
-        Case::new("puffin", |calls| {
-            for _ in 0..calls.div_ceil(TOGETHER) {
-                puffin::GlobalProfiler::lock().new_frame();
-                puffins(TOGETHER);
-            }
-        }),
+        Case::new("puffin", puffins),
         Case::new("fastrace", fastraces).then(|| std::thread::sleep(Duration::from_millis(1))),
         Case::new("tracing, no subscriber", tracings),
-        Case::new("candle-graph", graph),
+        Case::new("candle-graph", |calls| graphs(&session, calls)),
     ];
     let [two, ours_alone, puffin, fastrace, silent, graph] = measure(cases, ROUNDS, CALLS);
-    table.push(Row::cost("span (in the peers' process)", ours_alone, RULER, two));
-    let mut peer = |name: &str, cost: Cost| {
-        table.push(Row::cost(format!("{name}: a span"), cost, RULER, two));
+    let row = Row::cost("span (in the peers' process)", ours_alone, RULER, two);
+    table.push(row.counted(Counted::Ours.instructions()));
+    let mut peer = |name: &str, cost: Cost, counted: Counted| {
+        let row = Row::cost(format!("{name}: a span"), cost, RULER, two);
+        table.push(row.counted(counted.instructions()));
     };
-    peer("puffin 0.20, a frame every 1000", puffin);
-    peer("fastrace 0.7.19, a trace every 1000", fastrace);
-    peer("tracing 0.1.44, no subscriber", silent);
-    peer("candle-graph 0.10.1 TraceSession", graph);
+    peer("puffin 0.20, a frame every 1000", puffin, Counted::Puffin);
+    peer("fastrace 0.7.19, a trace every 1000", fastrace, Counted::Fastrace);
+    peer("tracing 0.1.44, no subscriber", silent, Counted::Tracing);
+    peer("candle-graph 0.10.1 TraceSession", graph, Counted::CandleGraph);
     let row = Row::cost("our span", ours_alone, "candle-graph's span", graph);
     table.push(row.asked(1.0 / 20.0, 1.0 / 12.0));
     for (name, cost) in [("puffin's span", puffin), ("fastrace's span", fastrace)] {
         table.push(Row::cost("our span", ours_alone, name, cost));
     }
 
-    // Both behind a dispatcher of the thread's own: a process has only one of its own.
-    let with_ours = Dispatch::new(tracing_subscriber::registry().with(TmrunLayer::of(PROBE)));
-    let with_theirs = Dispatch::new(tracing_subscriber::registry().with(Recording));
-    let through = |dispatch: &Dispatch, calls| {
-        tracing::dispatcher::with_default(dispatch, || tracings(calls));
-    };
+    let (with_ours, with_theirs) = (our_layer(), their_layer());
     let cases = [
         Case::new(RULER, clock_twice),
         Case::new("ours", ours).then(empty),
@@ -194,8 +230,10 @@ pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
     ];
     let [two, beside, layer, recording] = measure(cases, ROUNDS, CALLS);
     let name = "tracing 0.1.44, a layer that notes id and time: a span";
-    table.push(Row::cost(name, recording, RULER, two));
-    table.push(Row::cost("tracing 0.1.44, our layer: a span", layer, RULER, two));
+    let row = Row::cost(name, recording, RULER, two);
+    table.push(row.counted(Counted::TheirLayer.instructions()));
+    let row = Row::cost("tracing 0.1.44, our layer: a span", layer, RULER, two);
+    table.push(row.counted(Counted::OurLayer.instructions()));
     table.push(Row::cost("our span", beside, "tracing's recorded span", recording));
     table.push(Row::cost("our layer's span", layer, "tracing's recorded span", recording));
     tracy(table, &empty)
@@ -222,12 +260,12 @@ fn tracy(table: &mut Table, empty: &dyn Fn()) -> Result<(), crate::Failure> {
     ];
     let [two, ours, zones, spans, by_client] = measure(cases, ROUNDS, CALLS);
     let named = [
-        ("Tracy 0.14.1 C++ ZoneScopedN, drained: a span", zones),
-        ("tracy-client 0.19.0 span!, drained: a span", spans),
-        ("tracy-client 0.19.0 Client::span, drained: a span", by_client),
+        ("Tracy 0.14.1 C++ ZoneScopedN, drained: a span", zones, Counted::Zones),
+        ("tracy-client 0.19.0 span!, drained: a span", spans, Counted::Spans),
+        ("tracy-client 0.19.0 Client::span, drained: a span", by_client, Counted::SpansByClient),
     ];
-    for (name, cost) in named {
-        table.push(Row::cost(name, cost, RULER, two));
+    for (name, cost, counted) in named {
+        table.push(Row::cost(name, cost, RULER, two).counted(counted.instructions()));
     }
     table.push(Row::cost("our span", ours, "Tracy C++'s, drained", zones).asked(0.85, 1.0));
     table.push(Row::cost("our span", ours, "tracy-client's, drained", spans).asked(0.5, 0.65));
@@ -241,7 +279,7 @@ fn tracy(table: &mut Table, _: &dyn Fn()) -> Result<(), crate::Failure> {
 }
 
 /// A folder in memory where there is one.
-fn memory_folder() -> std::path::PathBuf {
-    let memory = std::path::Path::new("/dev/shm");
+pub fn memory_folder() -> PathBuf {
+    let memory = Path::new("/dev/shm");
     if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() }
 }

@@ -1,6 +1,7 @@
 //! Tracy with a server that drains it: the least that the protocol asks of one. It greets, reads and
 //! throws away.
 
+use std::hint::black_box;
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
@@ -46,18 +47,30 @@ impl Drained {
 
     /// Spans of the Rust crate.
     pub fn spans(&self, calls: u64) {
-        for i in 0..calls {
-            let _span = tracy_client::span!("span");
-            std::hint::black_box(i);
-        }
+        tracy_span_loop(calls);
     }
 
     /// The same, with the client at hand.
     pub fn spans_by_client(&self, calls: u64) {
-        for i in 0..calls {
-            let _span = self.0.clone().span(tracy_client::span_location!("span"), 0);
-            std::hint::black_box(i);
-        }
+        tracy_client_span_loop(&self.0, calls);
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn tracy_span_loop(calls: u64) {
+    for i in 0..calls {
+        let _span = tracy_client::span!("span");
+        black_box(i);
+    }
+}
+
+#[inline(never)]
+#[unsafe(no_mangle)]
+fn tracy_client_span_loop(client: &Client, calls: u64) {
+    for i in 0..calls {
+        let _span = client.clone().span(tracy_client::span_location!("span"), 0);
+        black_box(i);
     }
 }
 
