@@ -4,67 +4,38 @@
 
 mod support;
 
-use std::path::Path;
-use std::process::Child;
-use std::sync::atomic::Ordering;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use support::dying::{self, Count, rings, tmrun};
+use support::command::tmrun;
+use support::dying::{self, LANES, rings};
 use tmrun::salvage::{Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
 use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar, Span};
 use tmrun_formats::{ExecutionStep, GapReason, LaneId, Level, SpanId, SpanKind, Ticks};
-use tmrun_probe_core::{AutoClock, Overwrite, ProfileRun, probe, scalar, span};
 
-probe!(static PROBE: lanes = 3, slots = 1 << 10);
-probe!(static NEWEST: lanes = 3, slots = 1 << 8; clock = Overwrite<AutoClock>);
-
-/// Records until it is killed, or as far as it is told and then ends as it is told.
 #[test]
 #[ignore = "the child of the other tests"]
 fn records_until_it_dies() {
-    let Some(task) = dying::task() else { return };
-    let [folder, policy, how] = task.split('|').collect::<Vec<_>>()[..] else { panic!("{task}") };
-    let folder = Path::new(folder);
-    let count = Count::open(folder);
-    let run = ProfileRun::training("dies", 1, "cpu").rings_in(folder.join("rings"));
-    let path = folder.join("run.tmrun");
-    macro_rules! record {
-        ($probe:ident) => {{
-            let recording = $probe.record(&path, run).expect("it starts");
-            let cpu = $probe.device("cpu");
-            assert_ne!(cpu.0, 0);
-            let _open =
-                std::mem::ManuallyDrop::new((span!($probe, "outer"), span!($probe, "inner")));
-            let most = if how == "kill" { u64::MAX } else { 5_000 };
-            for i in 0..most {
-                scalar!($probe, "value", i as f64);
-                count.get().store(i + 1, Ordering::Relaxed);
-                if i % 512 == 0 {
-                    std::thread::yield_now();
-                }
-            }
-            recording
-        }};
-    }
-    let _recording = if policy == "newest" { record!(NEWEST) } else { record!(PROBE) };
-    match how {
-        "abort" => std::process::abort(),
-        "exit" => std::process::exit(7),
-        _ => {
-            // As with panic = "abort".
-            std::panic::set_hook(Box::new(|_| std::process::abort()));
-            panic!("and the hook aborts");
-        }
+    if let Some(task) = dying::task() {
+        dying::record_until_it_dies(&task);
     }
 }
 
-fn child(folder: &Path, policy: &str, how: &str) -> Child {
-    dying::child("records_until_it_dies", &format!("{}|{policy}|{how}", folder.display()))
+fn this_test() -> Command {
+    dying::test("records_until_it_dies")
+}
+
+/// What a process of some thousand records leaves.
+fn left(policy: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a folder");
+    dying::died(this_test(), folder.path(), policy, "abort", 5_000);
+    folder
 }
 
 /// Salvages what a process left, and holds it against what the process said that it recorded.
-fn salvaged(folder: &Path, policy: &str, said: u64, of: &Path) {
+fn salvaged(folder: &Path, policy: &str, said: [u64; LANES.len()], of: &Path) {
     let out = folder.join("whole.tmrun");
     let output =
         tmrun(&["salvage", &of.to_string_lossy(), "--force", "-o", &out.to_string_lossy()]);
@@ -78,37 +49,39 @@ fn salvaged(folder: &Path, policy: &str, said: u64, of: &Path) {
     let verified = tmrun(&["verify", &out.to_string_lossy()]);
     assert!(matches!(verified.status.code(), Some(0 | 3)), "verify accepts it: {verified:?}");
 
-    let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0));
-    let scalars = chunks
-        .flat_map(|chunk| chunk.records())
-        .filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
-    let values: Vec<_> = scalars.collect();
-    assert!(values.is_sorted_by(|a, b| a < b), "each once, in order");
-    let lost = |reason| -> u64 {
-        let gaps = recording.lost().filter(|gap| gap.reason == reason);
-        gaps.map(|gap| gap.records).sum()
-    };
-    let (dropped, lapped, torn) =
-        (lost(GapReason::OVERRUN), lost(GapReason::LAPPED), lost(GapReason::TORN));
-    let all = values.len() as u64 + dropped + lapped;
-    assert!((said..=said + 1).contains(&all), "{all} of {said}: {dropped} {lapped} {text}");
-    assert!(torn <= 1, "only the slot in flight");
-    assert_eq!(
-        recording.lost().count() as u64,
-        recording
-            .lost()
-            .filter(|gap| {
-                [GapReason::OVERRUN, GapReason::LAPPED, GapReason::TORN].contains(&gap.reason)
-            })
-            .count() as u64,
-        "nothing else is missing: {:?}",
-        recording.gaps()
-    );
-    if policy == "newest" {
-        assert_eq!(dropped, 0);
-    } else {
-        assert_eq!((lapped, torn), (0, 0));
+    let mut stored = 0;
+    for (lane, said) in LANES.into_iter().zip(said) {
+        let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == lane);
+        let scalars = chunks
+            .flat_map(|chunk| chunk.records())
+            .filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
+        let values: Vec<_> = scalars.collect();
+        assert!(values.is_sorted_by(|a, b| a < b), "each once, in order");
+        let lost = |reason| -> u64 {
+            let gaps = recording.lost().filter(|gap| gap.lane == Some(lane));
+            gaps.filter(|gap| gap.reason == reason).map(|gap| gap.records).sum()
+        };
+        let (dropped, lapped, torn) =
+            (lost(GapReason::OVERRUN), lost(GapReason::LAPPED), lost(GapReason::TORN));
+        let all = values.len() as u64 + dropped + lapped;
+        assert!(
+            (said..=said + 1).contains(&all),
+            "{lane:?}: {all} of {said}: {dropped} {lapped} {text}"
+        );
+        assert!(torn <= 1, "only the slot in flight");
+        if policy == "newest" {
+            assert_eq!(dropped, 0);
+        } else {
+            assert_eq!((lapped, torn), (0, 0));
+        }
+        let lane = recording.lanes().get(lane).expect("the lane");
+        assert!(lane.claim.is_some() && lane.totals.is_some());
+        stored += values.len() as u64;
     }
+    let told = [GapReason::OVERRUN, GapReason::LAPPED, GapReason::TORN];
+    let other = recording.lost().filter(|gap| !told.contains(&gap.reason));
+    assert_eq!(other.count(), 0, "nothing else is missing: {:?}", recording.gaps());
+    assert_eq!(recording.counts().of(Kind::Scalar), stored, "no lane but these");
 
     let meta = recording.meta();
     let open = meta.open_spans.iter().filter_map(|open| recording.names().text(open.name));
@@ -120,26 +93,15 @@ fn salvaged(folder: &Path, policy: &str, said: u64, of: &Path) {
     assert!(recording.calibrations().used >= 1, "the clock");
     assert!(recording.names().iter().any(|name| name.text == "value"));
     assert!(meta.devices.values().any(|device| device.name == "cpu"));
-    let lane = recording.lanes().get(LaneId(0)).expect("the lane");
-    assert!(lane.claim.is_some() && lane.totals.is_some());
-    assert_eq!(recording.counts().of(Kind::Scalar), values.len() as u64);
 }
 
-fn killed(policy: &str, rounds: u32) {
-    for round in 0..rounds {
+/// Ends children of a program so, at moments of nobody's choice, and salvages what they leave: by
+/// the recording's file and by that of the rings in turn.
+fn ended(program: impl Fn() -> Command, policy: &str, how: &str, rounds: usize) {
+    for (round, moment) in dying::moments().take(rounds).enumerate() {
         let dir = tempfile::tempdir().expect("a folder");
-        let count = Count::open(dir.path());
-        let mut child = child(dir.path(), policy, "kill");
-        // Some hundred to some hundred thousand records in.
-        let moment = (100 << (round % 11)) + u64::from(round) * 7;
-        while count.get().load(Ordering::Relaxed) < moment {
-            assert!(child.try_wait().expect("a child").is_none(), "it records for ever");
-            std::hint::spin_loop();
-        }
-        child.kill().expect("it lives");
-        child.wait().expect("it is dead");
-        let said = count.get().load(Ordering::Relaxed);
-        // Either of the two files will do.
+        let said = dying::died(program(), dir.path(), policy, how, moment);
+        println!("{how}, {policy}: {said:?} records in, asked for {moment}");
         let of = if round % 2 == 0 { dir.path().join("run.tmrun") } else { rings(dir.path()) };
         salvaged(dir.path(), policy, said, &of);
     }
@@ -147,32 +109,49 @@ fn killed(policy: &str, rounds: u32) {
 
 #[test]
 fn a_killed_process_loses_nothing_that_it_stored() {
-    killed("drop", 45);
+    ended(this_test, "drop", "kill", 45);
 }
 
 #[test]
 fn a_killed_process_that_keeps_the_newest_loses_the_slot_in_flight_at_most() {
-    killed("newest", 40);
+    ended(this_test, "newest", "kill", 40);
 }
 
 #[test]
 fn however_a_process_ends_its_rings_are_joined_to_what_was_drained() {
-    for how in ["abort", "exit", "panic"] {
+    for how in ["abort", "exit", "hook"] {
         for policy in ["drop", "newest"] {
-            for by_rings in [false, true] {
-                let dir = tempfile::tempdir().expect("a folder");
-                assert!(!child(dir.path(), policy, how).wait().expect("a child").success());
-                let of = if by_rings { rings(dir.path()) } else { dir.path().join("run.tmrun") };
-                salvaged(dir.path(), policy, 5_000, &of);
-            }
+            ended(this_test, policy, how, 8);
         }
     }
 }
 
 #[test]
+#[ignore = "builds the recorder once more"]
+fn a_panic_that_aborts_loses_nothing_either() {
+    let program = built_to_abort();
+    for policy in ["drop", "newest"] {
+        ended(|| Command::new(&program), policy, "panic", 20);
+    }
+}
+
+/// The child as a program of its own, which is built with `panic = "abort"`.
+fn built_to_abort() -> PathBuf {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("panic-abort");
+    let ran = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "-p", "tmrun-test-library", "--example", "dies"])
+        .args(["--config", "profile.dev.panic='abort'", "--target-dir"])
+        .arg(&target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be run");
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    target.join("debug/examples/dies")
+}
+
+#[test]
 fn rings_alone_are_salvaged_when_their_recording_is_gone() {
-    let dir = tempfile::tempdir().expect("a folder");
-    assert!(!child(dir.path(), "newest", "abort").wait().expect("a child").success());
+    let dir = left("newest");
     std::fs::remove_file(dir.path().join("run.tmrun")).expect("it is there");
     let out = dir.path().join("whole.tmrun");
     let rings = rings(dir.path());
@@ -183,13 +162,14 @@ fn rings_alone_are_salvaged_when_their_recording_is_gone() {
     let bytes = std::fs::read(&out).expect("the result");
     let recording = Recording::open(&bytes, "whole").expect("a header");
     assert_eq!(recording.verify(), []);
-    assert!(recording.counts().of(Kind::Scalar) >= 254, "the last ring of them");
+    let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LANES[0]);
+    let records: usize = chunks.map(|chunk| chunk.records().len()).sum();
+    assert!(records >= 255, "a ring of them, but for the slot in flight: {records}");
 }
 
 #[test]
 fn the_result_replaces_neither_of_the_two_files() {
-    let folder = tempfile::tempdir().expect("a folder");
-    child(folder.path(), "drop", "abort").wait().expect("it ends");
+    let folder = left("drop");
     let (rings, drained) = (rings(folder.path()), folder.path().join("run.tmrun"));
     for (input, output) in [(&rings, &drained), (&drained, &rings)] {
         let before = std::fs::read(output).expect("it is there");
@@ -203,8 +183,7 @@ fn the_result_replaces_neither_of_the_two_files() {
 
 #[test]
 fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored() {
-    let dir = tempfile::tempdir().expect("a folder");
-    assert!(!child(dir.path(), "newest", "abort").wait().expect("a child").success());
+    let dir = left("newest");
     let bytes = std::fs::read(rings(dir.path())).expect("the rings");
     let header = RingsHeader::decode(&bytes).expect("a header");
     let lane = header.block(&bytes, LaneId(0));
@@ -241,8 +220,7 @@ fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored
 
 #[test]
 fn a_span_whose_record_was_just_published_is_not_open_too() {
-    let dir = tempfile::tempdir().expect("a folder");
-    assert!(!child(dir.path(), "drop", "abort").wait().expect("a child").success());
+    let dir = left("drop");
     let mut bytes = std::fs::read(rings(dir.path())).expect("the rings");
     let header = RingsHeader::decode(&bytes).expect("a header");
     let lane = header.block(&bytes, LaneId(0));
@@ -281,8 +259,7 @@ fn a_span_whose_record_was_just_published_is_not_open_too() {
 
 #[test]
 fn rings_that_somebody_scribbled_on_end_in_a_recording_or_an_error() {
-    let dir = tempfile::tempdir().expect("a folder");
-    assert!(!child(dir.path(), "drop", "abort").wait().expect("a child").success());
+    let dir = left("drop");
     let bytes = std::fs::read(rings(dir.path())).expect("the rings");
     let drained = std::fs::read(dir.path().join("run.tmrun")).expect("the recording");
     let drained = Recording::open_damaged(&drained, "drained", &|_| ()).expect("a header");

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Child;
 use std::sync::atomic::Ordering;
 
-use support::dying::{self, Count, rings, tmrun};
+use support::command::tmrun;
+use support::dying::{self, Count, rings};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::wire::{Kind, Scalar};
 use tmrun_formats::{GapReason, LaneId, Level, parts};
@@ -47,7 +48,7 @@ fn records_until_it_dies() {
                     step = Some($probe.step(1 + i / A_STEP));
                 }
                 scalar!($probe, "value", i as f64);
-                count.get().store(i + 1, Ordering::Relaxed);
+                count.of(LaneId(0)).store(i + 1, Ordering::Relaxed);
                 if i % 512 == 0 {
                     std::thread::yield_now();
                 }
@@ -58,7 +59,7 @@ fn records_until_it_dies() {
 }
 
 fn child(folder: &Path, kind: &str) -> Child {
-    dying::child("records_until_it_dies", &format!("{}|{kind}", folder.display()))
+    dying::child(dying::test("records_until_it_dies"), &format!("{}|{kind}", folder.display()))
 }
 
 /// Starts a child and kills it: at so many records, or as soon as a file of that number is there,
@@ -76,7 +77,7 @@ fn killed(folder: &Path, kind: &str, round: u64) -> u64 {
     let drained =
         || kind != "steps" || std::fs::metadata(&first).is_ok_and(|file| file.len() > 32 << 10);
     let is_time = || match round % 2 {
-        0 => count.get().load(Ordering::Relaxed) >= moment && drained(),
+        0 => count.of(LaneId(0)).load(Ordering::Relaxed) >= moment && drained(),
         _ => newest() >= Some(2 + round / 2),
     };
     while !is_time() {
@@ -85,7 +86,7 @@ fn killed(folder: &Path, kind: &str, round: u64) -> u64 {
     }
     child.kill().expect("it lives");
     child.wait().expect("it is dead");
-    count.get().load(Ordering::Relaxed)
+    count.of(LaneId(0)).load(Ordering::Relaxed)
 }
 
 fn file(folder: &Path, number: u64) -> PathBuf {

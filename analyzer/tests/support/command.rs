@@ -6,6 +6,11 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+/// The command, run where this process is.
+pub fn tmrun(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tmrun")).args(args).output().expect("it runs")
+}
+
 /// A folder with a recording in it, `in.tmrun`.
 pub struct Folder {
     folder: TempDir,

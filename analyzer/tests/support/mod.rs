@@ -6,6 +6,7 @@
 
 pub mod command;
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+#[path = "../../../probe-core/tests/support/dying.rs"]
 pub mod dying;
 pub mod naive;
 pub mod patch;

@@ -1,6 +1,8 @@
 //! What the tests share: a sink into memory, a clock that counts, and a reader of their own.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod dying;
 pub mod read;
 
 use std::sync::atomic::{AtomicU64, Ordering};
