@@ -48,6 +48,8 @@ pub mod rings;
 #[cfg(feature = "std")]
 pub mod runtime;
 mod time;
+#[cfg(feature = "std")]
+pub mod trace;
 pub mod wire;
 
 pub use clock::{ClockMap, Knot};
