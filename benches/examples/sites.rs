@@ -55,6 +55,17 @@ pub fn loop_disarmed_scalar(times: u64) {
     }
 }
 
+/// A step with a micro-batch, likewise, and what a closure records in it.
+#[unsafe(no_mangle)]
+pub fn loop_disarmed_step(times: u64) {
+    for i in 0..times {
+        let step = IDLE.step(i);
+        let _micro_batch = step.micro_batch(1);
+        IDLE.at(Level::NUMERICS, |recorder| recorder.scalar(IDLE.name("value"), i as f64));
+        work();
+    }
+}
+
 /// Sites above the level that is compiled in.
 #[unsafe(no_mangle)]
 pub fn loop_compiled_out(times: u64) {
@@ -69,6 +80,13 @@ pub fn loop_compiled_out(times: u64) {
 /// No site, and nothing but a call.
 #[unsafe(no_mangle)]
 pub fn call_alone() {
+    work();
+}
+
+/// One that records nothing now, and nothing but a call.
+#[unsafe(no_mangle)]
+pub fn call_disarmed() {
+    let _span = span!(IDLE, "disarmed");
     work();
 }
 

@@ -17,19 +17,25 @@ enum Line {
     Code(String),
 }
 
-static FUNCTIONS: LazyLock<BTreeMap<String, Body>> = LazyLock::new(|| functions(&assembly()));
+type Functions = BTreeMap<String, Body>;
 
-/// Compiles `examples/sites.rs` with optimisation, its dependencies being there already.
-fn assembly() -> String {
+static PROBED: LazyLock<Functions> = LazyLock::new(|| functions(&assembly(&[])));
+/// The same with the feature `off`.
+static OFF: LazyLock<Functions> = LazyLock::new(|| functions(&assembly(&["--features", "off"])));
+
+/// Compiles `examples/sites.rs` with optimisation.
+fn assembly(features: &[&str]) -> String {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let text = target.join("sites.s");
+    let text = target.join(format!("sites{}.s", features.concat()));
     // A file that cargo believes to be there is not made again.
     let generation = if text.exists() { "first" } else { "again" };
     let ran = Command::new(env!("CARGO"))
         .args(["rustc", "--locked", "-p", "tmrun-benches", "--example", "sites"])
+        .args(features)
         .args(["--config", "profile.dev.package.tmrun-benches.opt-level=3"])
         .args(["--config", "profile.dev.package.tmrun-benches.codegen-units=1"])
         .args(["--config", "profile.dev.package.tmrun-benches.overflow-checks=false"])
+        .args(["--config", "profile.dev.package.tmrun-benches.debug-assertions=false"])
         .args(["--config", "profile.dev.package.tmrun-benches.debug=false"])
         .arg("--target-dir")
         .arg(target.parent().expect("cargo's folder for tests lies in its target folder"))
@@ -75,8 +81,8 @@ fn functions(assembly: &str) -> BTreeMap<String, Body> {
 }
 
 /// The instructions of a function, its labels by number.
-fn code(name: &str) -> Vec<String> {
-    let body = FUNCTIONS.get(name).unwrap_or_else(|| panic!("{name} is in the assembly"));
+fn code(of: &Functions, name: &str) -> Vec<String> {
+    let body = of.get(name).unwrap_or_else(|| panic!("{name} is in the assembly"));
     let labels: BTreeSet<&String> = body
         .iter()
         .filter_map(|line| match line {
@@ -108,8 +114,8 @@ fn calls_work(code: &str) -> bool {
 
 /// The fewest instructions from one call of `work` to the next with no other call between: what the
 /// loop executes while its site records nothing, for a site that records or is new calls something.
-fn instructions_a_turn(name: &str) -> usize {
-    let body = FUNCTIONS.get(name).unwrap_or_else(|| panic!("{name} is in the assembly"));
+fn instructions_a_turn(of: &Functions, name: &str) -> usize {
+    let body = of.get(name).unwrap_or_else(|| panic!("{name} is in the assembly"));
     let at: BTreeMap<&str, usize> = (0..)
         .zip(body)
         .filter_map(|(i, line)| match line {
@@ -156,22 +162,35 @@ fn instructions_a_turn(name: &str) -> usize {
         }
         ways = next;
     }
-    panic!("{name} does not call `work` again and again:\n{}", code(name).join("\n"))
+    panic!("{name} does not call `work` again and again:\n{}", code(of, name).join("\n"))
 }
 
 #[test]
 fn a_compiled_out_site_is_no_code_at_all() {
-    assert_eq!(code("call_compiled_out"), code("call_alone"));
-    // Behind the optimiser's passes the registers of a loop may be others.
-    assert_eq!(code("loop_compiled_out").len(), code("loop_alone").len());
-    assert_eq!(instructions_a_turn("loop_compiled_out"), instructions_a_turn("loop_alone"));
+    is_no_code(&PROBED, "loop_compiled_out");
+    assert_eq!(code(&PROBED, "call_compiled_out"), code(&PROBED, "call_alone"));
+}
+
+#[test]
+fn with_the_feature_off_nothing_of_a_probe_is_any_code() {
+    for name in ["", "_library", "_measured", "_scalar", "_step"] {
+        is_no_code(&OFF, &format!("loop_disarmed{name}"));
+    }
+    assert_eq!(code(&OFF, "call_disarmed"), code(&OFF, "call_alone"));
+    assert_ne!(code(&PROBED, "call_disarmed"), code(&PROBED, "call_alone"));
+}
+
+/// Behind the optimiser's passes the registers of a loop may be others.
+fn is_no_code(of: &Functions, name: &str) {
+    assert_eq!(code(of, name).len(), code(of, "loop_alone").len(), "{name}");
+    assert_eq!(instructions_a_turn(of, name), instructions_a_turn(of, "loop_alone"), "{name}");
 }
 
 /// Load, test and branch; a span has to remember the answer until it ends (one more), and to ask
 /// then (two more), where what it is around is not compiled twice.
 #[test]
 fn a_disarmed_site_is_a_load_and_a_branch() {
-    let alone = instructions_a_turn("loop_alone");
+    let alone = instructions_a_turn(&PROBED, "loop_alone");
     assert!((3..6).contains(&alone), "a call, a count and a jump, but not {alone} instructions");
     let limits = [
         ("loop_disarmed_scalar", 5),
@@ -180,8 +199,12 @@ fn a_disarmed_site_is_a_load_and_a_branch() {
         ("loop_disarmed_measured", 8),
     ];
     for (name, limit) in limits {
-        let added = instructions_a_turn(name) - alone;
+        let added = instructions_a_turn(&PROBED, name) - alone;
         println!("{name} adds {added}");
-        assert!((1..=limit).contains(&added), "{name} adds {added}:\n{}", code(name).join("\n"));
+        assert!(
+            (1..=limit).contains(&added),
+            "{name} adds {added}:\n{}",
+            code(&PROBED, name).join("\n")
+        );
     }
 }

@@ -1,86 +1,72 @@
-//! `cargo bench -p tmrun-examples --bench overhead`: what recording costs the demo's training step,
+//! `cargo bench -p tmrun-examples --bench overhead`: what the probe costs the demo's training step,
 //! level by level, counted and timed.
 //!
 //! Counted: the records of a step times what one costs, as the recorder measured it when it began.
-//! Timed: steps with nothing recorded and steps of every level by turns, each round's times divided
-//! by the one with nothing recorded; the median over the rounds, and the interval that holds the
-//! true median with 95 % confidence (order statistics). On a busy machine the interval is wide: that
-//! is what the timing has to say then. A disarmed site is some instructions (see the benchmark
-//! `ratios`), so nothing recorded stands for the probe compiled out.
+//! Timed: two builds of `examples/steps.rs`, one of them with the probe compiled out, take turns; each
+//! round's times are divided by that one's. The median over the rounds, and the interval that holds the
+//! true median with 95 % confidence (order statistics). On a busy machine the interval is wide: that is
+//! what the timing has to say then. The build without the probe runs in two processes: what they
+//! differ by is what the timing cannot tell.
 
 use std::error::Error;
-use std::path::Path;
-use std::time::Instant;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use tmrun::input::Input;
-use tmrun::scan::Recording;
-use tmrun_demo::{PROBE, Trainer};
-use tmrun_formats::wire::Kind;
-use tmrun_probe_core::{Level, ProfileRun};
+const ROUNDS: usize = 61;
 
-const ROUNDS: usize = 41;
-/// Steps that are timed of each level in each round, behind one that warms up.
-const STEPS: u64 = 3;
+/// What is timed: its name, which process does it, and what that is asked for.
+const ROWS: [(&str, usize, &str); 7] = [
+    ("compiled out", 0, "nothing"),
+    ("compiled out, another process", 1, "nothing"),
+    ("nothing recorded", 2, "nothing"),
+    ("level 0", 2, "0"),
+    ("level 1", 2, "1"),
+    ("level 2", 2, "2"),
+    ("level 3", 2, "3"),
+];
 
-/// What a level cost.
+/// Of each row, round by round.
 #[derive(Default)]
 struct Measured {
-    /// Records of a step, and what they cost, in nanoseconds.
-    records: f64,
-    counted_ns: f64,
-    /// The times of a step, round by round.
+    /// Nanoseconds a step.
     ns: Vec<f64>,
+    /// Records of a step, and what they cost in nanoseconds.
+    counted: (f64, f64),
 }
 
 fn main() -> Result<(), Box<dyn Error>> {
     let dir = tempfile::tempdir()?;
-    let mut trainer = Trainer::new(1, None)?;
-    let mut number = 0;
-    let mut steps = |trainer: &mut Trainer| -> Result<f64, Box<dyn Error>> {
-        number += 1;
-        trainer.step(number)?;
-        let start = Instant::now();
-        for _ in 0..STEPS {
-            number += 1;
-            trainer.step(number)?;
-        }
-        Ok(start.elapsed().as_nanos() as f64 / STEPS as f64)
-    };
-    let mut off = Vec::new();
-    let mut levels: [Measured; 4] = Default::default();
+    let off = build(&["--features", "off"], &dir.path().join("off"))?;
+    let on = build(&[], &dir.path().join("on"))?;
+    let mut trainings = [Training::start(&off)?, Training::start(&off)?, Training::start(&on)?];
+
+    let mut rows: [Measured; ROWS.len()] = Default::default();
     for round in 0..ROUNDS {
         // Whoever comes first in one round comes last in another.
-        for turn in 0..5 {
-            match (round + turn) % 5 {
-                4 => off.push(steps(&mut trainer)?),
-                level => {
-                    let path = dir.path().join("run.tmrun");
-                    let run = ProfileRun::training("demo::overhead", 1, "cpu");
-                    let run = run.level(Level(level as u8)).replace(true);
-                    let recording = PROBE.record(&path, run)?;
-                    levels[level].ns.push(steps(&mut trainer)?);
-                    recording.finish()?;
-                    count(&path, &mut levels[level])?;
-                }
-            }
+        for turn in 0..ROWS.len() {
+            let row = (round + turn) % ROWS.len();
+            let (_, process, request) = ROWS[row];
+            let (ns, counted) = trainings[process].ask(request)?;
+            rows[row].ns.push(ns);
+            rows[row].counted = counted;
         }
     }
 
-    println!(
-        "| level | records a step | their cost | of the step | timed | with 95 % confidence |"
-    );
+    println!("| | records a step | their cost | of the step | timed | with 95 % confidence |");
     println!("| --- | --- | --- | --- | --- | --- |");
+    let off = &rows[0].ns;
     let step = median(off.clone());
-    println!("| nothing recorded | 0 | 0 | 0 | {:.2} ms | |", step / 1e6);
-    for (level, measured) in levels.iter().enumerate() {
-        let ratios: Vec<f64> = measured.ns.iter().zip(&off).map(|(ns, off)| ns / off).collect();
+    println!("| {} | | | | {:.2} ms | |", ROWS[0].0, step / 1e6);
+    for ((name, _, _), Measured { ns, counted: (records, cost) }) in ROWS.iter().zip(&rows).skip(1)
+    {
+        let ratios: Vec<f64> = ns.iter().zip(off).map(|(ns, off)| ns / off).collect();
         let percent = |ratio: f64| (ratio - 1.0) * 100.0;
         let (least, greatest) = interval(ratios.clone());
         println!(
-            "| {level} | {:.0} | {:.2} µs | {:.4} % | {:+.2} % | {:+.2} to {:+.2} % |",
-            measured.records,
-            measured.counted_ns / 1e3,
-            measured.counted_ns / step * 100.0,
+            "| {name} | {records:.0} | {:.2} µs | {:.4} % | {:+.2} % | {:+.2} to {:+.2} % |",
+            cost / 1e3,
+            cost / step * 100.0,
             percent(median(ratios)),
             percent(least),
             percent(greatest),
@@ -89,18 +75,55 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The records of a recording's steps, and what they cost.
-fn count(path: &Path, measured: &mut Measured) -> Result<(), Box<dyn Error>> {
-    let input = Input::open(path)?;
-    let recording = Recording::open(&input, input.name())?;
-    let cost = recording.meta().cost.ok_or("the recorder did not measure its cost")?;
-    let ns = |millis: u64| millis as f64 * 1e6 / recording.header().ticks_per_second as f64;
-    let spans = recording.counts().of(Kind::Span) as f64;
-    let others = recording.counts().total() as f64 - spans;
-    let steps = (STEPS + 1) as f64;
-    measured.records = (spans + others) / steps;
-    measured.counted_ns = (spans * ns(cost.span) + others * ns(cost.record)) / steps;
-    Ok(())
+/// Builds `examples/steps.rs` and puts it there.
+fn build(features: &[&str], to: &Path) -> Result<PathBuf, Box<dyn Error>> {
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().ok_or("no target folder")?;
+    let status = Command::new(env!("CARGO"))
+        .args(["build", "--locked", "--release", "-p", "tmrun-examples", "--example", "steps"])
+        .args(features)
+        .arg("--target-dir")
+        .arg(target)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .status()?;
+    if !status.success() {
+        return Err("examples/steps.rs was not built".into());
+    }
+    std::fs::copy(target.join("release/examples/steps"), to)?;
+    Ok(to.to_owned())
+}
+
+/// A process that trains on request.
+struct Training {
+    child: Child,
+    requests: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Training {
+    fn start(program: &Path) -> Result<Self, Box<dyn Error>> {
+        let mut child =
+            Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let requests = child.stdin.take().ok_or("no pipe")?;
+        let answers = BufReader::new(child.stdout.take().ok_or("no pipe")?).lines();
+        Ok(Self { child, requests, answers })
+    }
+
+    /// Nanoseconds a step; the records of a step and their cost.
+    fn ask(&mut self, request: &str) -> Result<(f64, (f64, f64)), Box<dyn Error>> {
+        writeln!(self.requests, "{request}")?;
+        let answer = self.answers.next().ok_or("a training has ended")??;
+        let numbers: Vec<f64> = answer.split(' ').map(str::parse).collect::<Result<_, _>>()?;
+        match numbers[..] {
+            [ns, records, cost] => Ok((ns, (records, cost))),
+            _ => Err(format!("a training answers {answer:?}").into()),
+        }
+    }
+}
+
+impl Drop for Training {
+    fn drop(&mut self) {
+        let _ended = self.child.kill().and_then(|()| self.child.wait());
+    }
 }
 
 fn median(values: Vec<f64>) -> f64 {

@@ -182,7 +182,7 @@ impl Target for Global {
 
     #[inline(always)]
     fn is_wanted(&self, level: Level) -> bool {
-        level <= Self::MAX_LEVEL && {
+        !crate::OFF && level <= Self::MAX_LEVEL && {
             let installed = installed();
             level <= installed.max_level && installed.probe.records(level)
         }

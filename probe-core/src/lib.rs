@@ -98,7 +98,7 @@ pub use clock::{Clock, Overrun, Overwrite};
 #[doc(hidden)]
 pub use detached::begin_detached;
 pub use detached::{DetachedSpan, Segment};
-pub use drain::{AlreadyRecording, Drain, Flush, Polled, Start, Summary};
+pub use drain::{Drain, Flush, Polled, Start, Summary, Unavailable};
 #[doc(hidden)]
 pub use facts::record_scalar;
 pub use facts::{DeviceMemoryFact, MemoryFact, OpFact, TensorFact};
@@ -139,6 +139,9 @@ pub use tmrun_formats::{
 };
 
 /// The quick start of the README compiles.
+/// Whether the probe is compiled out.
+const OFF: bool = cfg!(feature = "off");
+
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -236,13 +236,13 @@ impl<'p, C> ProbeRef<'p, C> {
     /// Whether records of this level are wanted now, of every node or of some.
     #[inline(always)]
     pub fn records(&self, level: Level) -> bool {
-        self.shared.levels.reach().records(level)
+        !crate::OFF && self.shared.levels.reach().records(level)
     }
 
     /// Whether records of this level are wanted now of every node.
     #[inline(always)]
     pub(crate) fn records_all(&self, level: Level) -> bool {
-        self.shared.levels.threshold().records(level)
+        !crate::OFF && self.shared.levels.threshold().records(level)
     }
 
     /// Whether records of this level are wanted now of this node: the level in force asks for them,
@@ -255,7 +255,7 @@ impl<'p, C> ProbeRef<'p, C> {
     #[inline(always)]
     fn is_in_focus(&self, node: NameId, level: Level) -> bool {
         let focused = self.focused.get((node.0 as usize).wrapping_sub(1));
-        focused.is_some_and(|focused| focused.get().records(level))
+        !crate::OFF && focused.is_some_and(|focused| focused.get().records(level))
     }
 
     /// Records that were made while nothing was recording, by guards that were still open and by

@@ -100,6 +100,9 @@ impl Site {
         owner: Owner,
         decide: impl FnOnce(&'static Self) -> Option<NameId>,
     ) -> Option<NameId> {
+        if crate::OFF {
+            return None;
+        }
         // Acquire, so that whoever sees the site armed sees its name too (and the drain with it).
         let state = self.state.load(Ordering::Acquire);
         if state == owner.state(DISARMED) {

@@ -66,7 +66,18 @@ fn mark<C: Clock>(recorder: Recorder<'_, C>, step: &Step, flags: u16) {
 }
 
 impl<C: Clock> Drop for StepGuard<'_, C> {
+    /// Small enough to be inlined everywhere: so one that is compiled out is no code.
+    #[inline(always)]
     fn drop(&mut self) {
+        if self.recorder.is_some() || self.missed.is_some() {
+            self.end();
+        }
+    }
+}
+
+impl<C: Clock> StepGuard<'_, C> {
+    #[inline(never)]
+    fn end(&self) {
         if let Some(recorder) = self.recorder {
             mark(recorder, &self.step, self.flags | flags::STEP_END);
             let goes_on = recorder.block().end_step(self.step.number, self.depth);

@@ -8,7 +8,7 @@ use std::path::Path;
 use support::read::{File, SCALAR, SPAN};
 use tmrun_formats::wire::{CalibrationV1, Frame, RunV1, TerminalV1};
 use tmrun_formats::{Level, LevelSource, Phase, Ticks};
-use tmrun_probe_core::{ProfileRun, RecordError, probe, scalar, span};
+use tmrun_probe_core::{ProfileRun, RecordError, Unavailable, probe, scalar, span};
 
 fn read(path: &Path) -> File {
     File::finished(&std::fs::read(path).unwrap())
@@ -187,7 +187,7 @@ fn a_second_recording_at_once_is_refused_and_harms_no_file() {
     scalar!(PROBE, "loss", 1.0);
     for path in [&path, &other] {
         let error = PROBE.record(path, run().replace(true)).unwrap_err();
-        assert!(matches!(error, RecordError::Busy(_)));
+        assert!(matches!(error, RecordError::Unavailable(Unavailable::Busy)));
         let text = error.to_string();
         assert!(text.contains("being recorded already") && text.contains("finish"), "{text}");
     }

@@ -201,7 +201,7 @@ fn the_probe_can_be_recorded_again_after_a_failure() {
     let mut drain = start(view, Memory::default(), Level::TIMING);
     assert!(matches!(
         Drain::start(view, Memory::default(), &HEADER, &[], Level::TIMING),
-        Err(Start::Busy(_))
+        Err(Start::Unavailable(_))
     ));
     drop(span!(lane, "kept"));
     drain.poll(Flush::All).unwrap();

@@ -60,17 +60,28 @@ pub struct Summary {
     pub bytes: u64,
 }
 
-/// The probe is being recorded already.
+/// Why a probe cannot be recorded now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AlreadyRecording;
+pub enum Unavailable {
+    /// It is being recorded already.
+    Busy,
+    /// The program was built with the feature `off` of this crate: no site is any code.
+    CompiledOut,
+}
 
-impl core::fmt::Display for AlreadyRecording {
+impl core::fmt::Display for Unavailable {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str("the probe is being recorded already: finish that recording first")
+        f.write_str(match self {
+            Self::Busy => "the probe is being recorded already: finish that recording first",
+            Self::CompiledOut => {
+                "the probe is compiled out: to record, build without the feature `off` of \
+                 tmrun-probe-core"
+            }
+        })
     }
 }
 
-impl core::error::Error for AlreadyRecording {}
+impl core::error::Error for Unavailable {}
 
 /// The one consumer of a probe's lanes, writing a file into a [`Sink`].
 pub struct Drain<'p, C: Clock, S: Sink> {
@@ -95,10 +106,13 @@ pub struct Drain<'p, C: Clock, S: Sink> {
 pub(crate) struct Hold<'p, C: Clock>(ProbeRef<'p, C>);
 
 impl<'p, C: Clock> Hold<'p, C> {
-    /// Takes the probe, unless it is being recorded.
-    pub(crate) fn take(probe: ProbeRef<'p, C>) -> Result<Self, AlreadyRecording> {
+    /// Takes the probe, if there is anything to record and nobody does.
+    pub(crate) fn take(probe: ProbeRef<'p, C>) -> Result<Self, Unavailable> {
+        if crate::OFF {
+            return Err(Unavailable::CompiledOut);
+        }
         if probe.shared.draining.swap(true, Ordering::AcqRel) {
-            return Err(AlreadyRecording);
+            return Err(Unavailable::Busy);
         }
         Ok(Self(probe))
     }
@@ -138,7 +152,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
     ///
     /// # Errors
     ///
-    /// [`Start::Busy`] when the probe is being recorded already; [`Start::Sink`] when the sink
+    /// [`Start::Unavailable`] when the probe is being recorded already or compiled out; [`Start::Sink`] when the sink
     /// fails, and then nothing is recorded.
     pub fn start(
         probe: ProbeRef<'p, C>,
@@ -147,7 +161,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         frames: &[Frame<'_>],
         level: Level,
     ) -> Result<Self, Start<S::Error>> {
-        let hold = Hold::take(probe).map_err(Start::Busy)?;
+        let hold = Hold::take(probe).map_err(Start::Unavailable)?;
         Self::start_held(hold, sink, header, frames, level, &[]).map_err(Start::Sink)
     }
 
@@ -318,8 +332,8 @@ impl<C: Clock, S: Sink> core::fmt::Debug for Drain<'_, C, S> {
 /// Why a recording did not start.
 #[derive(Debug)]
 pub enum Start<E> {
-    /// The probe is being recorded already.
-    Busy(AlreadyRecording),
+    /// The probe is being recorded already, or compiled out.
+    Unavailable(Unavailable),
     /// The sink failed.
     Sink(E),
 }

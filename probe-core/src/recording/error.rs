@@ -3,15 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::drain::{AlreadyRecording, Summary};
+use crate::drain::{Summary, Unavailable};
 use crate::levels::FocusError;
 
 /// Why a recording did not start, or did not end well.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RecordError {
-    /// The probe is being recorded already.
-    Busy(AlreadyRecording),
+    /// The probe is being recorded already, or compiled out.
+    Unavailable(Unavailable),
     /// The file could not be created.
     Create {
         /// The file.
@@ -65,7 +65,7 @@ pub enum RecordError {
 impl std::fmt::Display for RecordError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Busy(error) => error.fmt(f),
+            Self::Unavailable(error) => error.fmt(f),
             Self::Create { path, source } if source.kind() == io::ErrorKind::AlreadyExists => {
                 write!(
                     f,
@@ -112,7 +112,7 @@ impl std::fmt::Display for RecordError {
 impl std::error::Error for RecordError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Busy(error) => Some(error),
+            Self::Unavailable(error) => Some(error),
             Self::Create { source, .. }
             | Self::Write { source, .. }
             | Self::Rings { source, .. }

@@ -44,7 +44,7 @@ impl<C: Clock> ProbeRef<'static, C> {
         let path = path.as_ref().to_owned();
         let (level, foci) = (asked::level(&run)?, asked::foci(self, &run)?);
         // The probe first: the file may be the one that it is being recorded into.
-        let hold = Hold::take(*self).map_err(RecordError::Busy)?;
+        let hold = Hold::take(*self).map_err(RecordError::Unavailable)?;
         let create = |source| RecordError::Create { path: path.clone(), source };
         let (file, is_new) = new_file(&path, run.replace).map_err(create)?;
         let made = NewFile(Some(path.as_path()).filter(|_| is_new));

@@ -96,7 +96,7 @@ pub fn start<'p, C: Clock, S: Sink>(
 ) -> Drain<'p, C, S> {
     match Drain::start(probe, sink, &HEADER, &[], level) {
         Ok(drain) => drain,
-        Err(Start::Busy(busy)) => panic!("{busy}"),
+        Err(Start::Unavailable(busy)) => panic!("{busy}"),
         Err(Start::Sink(_)) => panic!("the sink failed"),
     }
 }
