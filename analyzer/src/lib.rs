@@ -3,5 +3,7 @@
 pub mod audit;
 pub mod convert;
 pub mod input;
+mod rewrite;
 pub mod salvage;
 pub mod scan;
+pub mod slice;

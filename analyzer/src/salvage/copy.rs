@@ -2,23 +2,11 @@
 
 use std::io;
 
-use tmrun_formats::wire::{Chunk, ChunkKind, Frame, FrameError, RawFrame};
+use tmrun_formats::wire::{ChunkKind, Frame, FrameError};
 
-use super::file::File;
 use super::holes::Holes;
+use crate::rewrite::File;
 use crate::scan::{ChunkState, Recording};
-
-/// What other frames and records refer to. It stands before all of them, whatever became of the
-/// chunk that once did, and again at the end: one damaged chunk cannot unname a file.
-pub(super) fn definitions<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = Frame<'r>> {
-    let meta = recording.meta();
-    let run = meta.run.into_iter().map(Frame::Run);
-    let names = recording.names().iter().copied().map(Frame::Name);
-    let dtypes = meta.dtypes.values().copied().map(Frame::DType);
-    let devices = meta.devices.values().copied().map(Frame::Device);
-    let clocks = meta.clocks.values().copied().map(Frame::Clock);
-    run.chain(names).chain(dtypes).chain(devices).chain(clocks)
-}
 
 /// Copies every chunk that is intact, and every frame that can be read and has its place here; the
 /// holes of a lane are declared before its next chunk. Returns how many records it copied of those
@@ -40,7 +28,7 @@ pub(super) fn chunks(
             continue;
         }
         if info.state == ChunkState::Intact && info.header.kind == ChunkKind::META {
-            frames(&chunk, file)?;
+            file.copy_frames(&chunk, has_its_place_here)?;
             continue;
         }
         file.frames(holes.before_chunk(&chunk.header))?;
@@ -52,19 +40,10 @@ pub(super) fn chunks(
     Ok(kept)
 }
 
-fn frames(chunk: &Chunk<'_>, file: &mut File<'_>) -> io::Result<()> {
-    for raw in chunk.frames().map_while(Result::ok) {
-        if has_its_place_here(&raw) {
-            file.copy_frame(&raw)?;
-        }
-    }
-    file.flush()
-}
-
 /// Definitions stand at the beginning and at the end, what is said of the end stands there, and a
 /// frame that cannot be read has no place.
-fn has_its_place_here(raw: &RawFrame<'_>) -> bool {
-    match raw.decode() {
+fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
+    match frame {
         Ok(
             Frame::Run(_) | Frame::Name(_) | Frame::DType(_) | Frame::Device(_) | Frame::Clock(_),
         ) => false,

@@ -6,8 +6,7 @@ use std::io;
 use tmrun_formats::wire::{Frame, OpenSpanV1, Span, TerminalV1, TotalsV1};
 use tmrun_formats::{LaneId, SpanId};
 
-use super::file::File;
-use super::gaps::Gaps;
+use crate::rewrite::{File, Gaps};
 use crate::scan::Recording;
 
 /// The closing frames; the terminal is the last.

@@ -37,16 +37,13 @@
 
 mod copy;
 mod end;
-mod file;
-mod gaps;
 mod holes;
 mod rings;
 
 use std::io::{self, Write};
 
+use crate::rewrite::{File, Gaps, definitions};
 use crate::scan::Recording;
-use file::File;
-use gaps::Gaps;
 use holes::Holes;
 pub use rings::{Rings, join};
 
@@ -95,7 +92,7 @@ pub fn salvage(
     progress: &dyn Fn(u64),
 ) -> Result<Written, SalvageError> {
     let mut file = File::begin(out, recording.header())?;
-    file.frames(copy::definitions(recording))?;
+    file.frames(definitions(recording))?;
     let mut holes = Holes::of(recording);
     let kept = copy::chunks(recording, &mut holes, &mut file, progress)?;
     let expected = recording.counts().total();
@@ -103,10 +100,13 @@ pub fn salvage(
         let file = recording.name().to_owned();
         return Err(SalvageError::Changed { file, expected, found: kept });
     }
-    let gaps = Gaps::of(recording);
-    gaps.write(&mut holes, &mut file)?;
+    let gaps = Gaps::of(recording, |_| true);
+    for (place, records) in gaps.chunks() {
+        file.frames(holes.before(place.lane, place.sequence))?;
+        file.records(place, &records)?;
+    }
     file.frames(holes.rest())?;
-    file.frames(copy::definitions(recording))?;
+    file.frames(definitions(recording))?;
     end::frames(recording, &gaps, &mut file)?;
     let trailer = file.end()?;
     Ok(Written {

@@ -20,7 +20,7 @@ use tmrun_formats::wire::{
 };
 use tmrun_formats::{DecodeError, LaneId, RunId, SpanId, Ticks};
 
-use super::file::write_mapped;
+use crate::rewrite::write_mapped;
 use crate::scan::Recording;
 use counters::Counters;
 use names::NameTable;

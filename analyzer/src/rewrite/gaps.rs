@@ -1,19 +1,15 @@
 //! Gap records of what is missing and has no position.
 
-use std::io;
-
 use tmrun_formats::wire::{Gap, Place, Record, RecordHeader, TotalsV1};
 use tmrun_formats::{LaneId, Level, SpanId};
 
-use super::file::File;
-use super::holes::Holes;
 use crate::scan::{Missing, Recording};
 
 /// Records a chunk: a reader lists so many gaps of one chunk, and adds up the rest.
 const A_CHUNK: usize = 64;
 
 /// The records that the new file has and the old one has not.
-pub(super) struct Gaps<'r> {
+pub(crate) struct Gaps<'r> {
     missing: Vec<&'r Missing>,
     /// Where they go: the recorder's lane, or the last one that has room for them.
     lane: LaneId,
@@ -21,9 +17,10 @@ pub(super) struct Gaps<'r> {
 }
 
 impl<'r> Gaps<'r> {
-    pub(super) fn of(recording: &'r Recording<'_>) -> Self {
+    /// Those of a recording that are wanted.
+    pub(crate) fn of(recording: &'r Recording<'_>, wanted: impl Fn(&Missing) -> bool) -> Self {
         let missing = recording.missing().iter().filter(|missing| missing.position.is_none());
-        let missing: Vec<_> = missing.collect();
+        let missing: Vec<_> = missing.filter(|missing| wanted(missing)).collect();
         let end = |lane| recording.lanes().get(lane).map_or(0, |lane| lane.end);
         let has_room = |lane: &LaneId| end(*lane).checked_add(missing.len() as u64).is_some();
         let lanes = (0..=LaneId::RECORDER.0).rev().map(LaneId);
@@ -31,21 +28,18 @@ impl<'r> Gaps<'r> {
         Self { missing, lane, sequence: end(lane) }
     }
 
-    /// Writes them, behind all else of their lane.
-    pub(super) fn write(&self, holes: &mut Holes, file: &mut File<'_>) -> io::Result<()> {
-        let (lane, mut sequence) = (self.lane, self.sequence);
-        for missing in self.missing.chunks(A_CHUNK) {
-            let records: Vec<Record> =
-                missing.iter().zip(sequence..).map(|(missing, at)| record(missing, at)).collect();
-            file.frames(holes.before(lane, sequence))?;
-            file.records(Place { lane, sequence, span: SpanId::NONE }, &records)?;
-            sequence = sequence.saturating_add(records.len() as u64);
-        }
-        Ok(())
+    /// The records, chunk by chunk, behind all else of their lane.
+    pub(crate) fn chunks(&self) -> impl Iterator<Item = (Place, Vec<Record>)> + '_ {
+        let positions = (self.sequence..).step_by(A_CHUNK);
+        self.missing.chunks(A_CHUNK).zip(positions).map(|(missing, sequence)| {
+            let records = missing.iter().zip(sequence..);
+            let records = records.map(|(missing, at)| record(missing, at)).collect();
+            (Place { lane: self.lane, sequence, span: SpanId::NONE }, records)
+        })
     }
 
     /// The counters of a lane, with what was added to it.
-    pub(super) fn counted(&self, totals: TotalsV1) -> TotalsV1 {
+    pub(crate) fn counted(&self, totals: TotalsV1) -> TotalsV1 {
         if totals.lane != self.lane || self.missing.is_empty() {
             return totals;
         }

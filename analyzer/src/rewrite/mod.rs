@@ -1,16 +1,22 @@
-//! The new file: chunks one after the other, an index where one is due, and the end.
+//! A recording that is made of another: chunks one after the other, an index where one is due, and
+//! the end.
+
+mod gaps;
 
 use std::io::{self, Write};
 
 use tmrun_formats::wire::{
-    Assembler, ChunkHeader, FileHeader, Frame, Place, RawFrame, Record, Trailer,
+    Assembler, Chunk, ChunkHeader, FileHeader, Frame, FrameError, Place, RawFrame, Record, Trailer,
 };
+
+use crate::scan::Recording;
+pub(crate) use gaps::Gaps;
 
 /// A chunk of metadata ends with the frame that brings it to so many bytes.
 const FRAMES: usize = 64 << 10;
 
 /// A file in the making.
-pub(super) struct File<'o> {
+pub(crate) struct File<'o> {
     out: &'o mut dyn Write,
     assembler: Box<Assembler>,
     /// Frames that are not written yet.
@@ -18,19 +24,19 @@ pub(super) struct File<'o> {
 }
 
 impl<'o> File<'o> {
-    pub(super) fn begin(out: &'o mut dyn Write, header: &FileHeader) -> io::Result<Self> {
+    pub(crate) fn begin(out: &'o mut dyn Write, header: &FileHeader) -> io::Result<Self> {
         out.write_all(&header.encode())?;
         Ok(Self { out, assembler: Box::new(Assembler::new()), frames: Vec::new() })
     }
 
     /// A chunk as another file has it.
-    pub(super) fn copy(&mut self, header: &ChunkHeader, payload: &[u8]) -> io::Result<()> {
+    pub(crate) fn copy(&mut self, header: &ChunkHeader, payload: &[u8]) -> io::Result<()> {
         self.flush()?;
         let header = self.assembler.copied_header(header);
         self.chunk(&header, payload)
     }
 
-    pub(super) fn records(&mut self, place: Place, records: &[Record]) -> io::Result<()> {
+    pub(crate) fn records(&mut self, place: Place, records: &[Record]) -> io::Result<()> {
         self.flush()?;
         let header = self.assembler.records_header(place, [records, &[]]);
         let payload: Vec<u8> = records.iter().flat_map(|record| *record.as_bytes()).collect();
@@ -38,7 +44,7 @@ impl<'o> File<'o> {
     }
 
     /// A chunk of these frames, or several.
-    pub(super) fn frames<'f>(
+    pub(crate) fn frames<'f>(
         &mut self,
         frames: impl IntoIterator<Item = Frame<'f>>,
     ) -> io::Result<()> {
@@ -53,14 +59,28 @@ impl<'o> File<'o> {
         self.flush()
     }
 
+    /// The frames of a chunk of another file that have a place here.
+    pub(crate) fn copy_frames(
+        &mut self,
+        chunk: &Chunk<'_>,
+        has_its_place: impl Fn(&Result<Frame<'_>, FrameError>) -> bool,
+    ) -> io::Result<()> {
+        for raw in chunk.frames().map_while(Result::ok) {
+            if has_its_place(&raw.decode()) {
+                self.copy_frame(&raw)?;
+            }
+        }
+        self.flush()
+    }
+
     /// A frame as another file has it. It is in a chunk with the frames that follow at once.
-    pub(super) fn copy_frame(&mut self, frame: &RawFrame<'_>) -> io::Result<()> {
+    fn copy_frame(&mut self, frame: &RawFrame<'_>) -> io::Result<()> {
         frame.emit(|piece| self.frames.extend_from_slice(piece));
         self.flush_if_full()
     }
 
     /// The index and the trailer.
-    pub(super) fn end(mut self) -> io::Result<Trailer> {
+    pub(crate) fn end(mut self) -> io::Result<Trailer> {
         self.flush()?;
         if self.assembler.index_due() {
             self.index()?;
@@ -76,7 +96,7 @@ impl<'o> File<'o> {
     }
 
     /// Ends the chunk of frames, if there is one.
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         if self.frames.is_empty() {
             return Ok(());
         }
@@ -112,10 +132,22 @@ impl<'o> File<'o> {
     }
 }
 
+/// What other frames and records refer to. It stands before all of them, whatever became of the
+/// chunk that once did, and again at the end: one damaged chunk cannot unname a file.
+pub(crate) fn definitions<'r>(recording: &'r Recording<'_>) -> impl Iterator<Item = Frame<'r>> {
+    let meta = recording.meta();
+    let run = meta.run.into_iter().map(Frame::Run);
+    let names = recording.names().iter().copied().map(Frame::Name);
+    let dtypes = meta.dtypes.values().copied().map(Frame::DType);
+    let devices = meta.devices.values().copied().map(Frame::Device);
+    let clocks = meta.clocks.values().copied().map(Frame::Clock);
+    run.chain(names).chain(dtypes).chain(devices).chain(clocks)
+}
+
 /// Writes bytes of a mapped file through a buffer. Where the file was cut short meanwhile, copying
 /// them is the signal that it is for whoever reads them; a system call would only say that it got a
 /// bad address.
-pub(super) fn write_mapped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
+pub(crate) fn write_mapped(out: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
     let mut buffer = [0; 16 << 10];
     for piece in bytes.chunks(buffer.len()) {
         if let Some(copy) = buffer.get_mut(..piece.len()) {

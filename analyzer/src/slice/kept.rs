@@ -1,0 +1,233 @@
+//! Which records of a recording a region keeps.
+
+use std::collections::BTreeMap;
+
+use rayon::iter::ParallelIterator;
+use tmrun_formats::wire::{Kind, Record, StepState};
+use tmrun_formats::{LaneId, SpanId, Ticks};
+
+use super::live::Live;
+use super::region::Region;
+use crate::scan::{RecordChunk, Recording};
+
+/// Groups of one lane, one behind the other without a hole.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Run<'r> {
+    /// Position of the first record.
+    pub(super) first: u64,
+    /// The records of the chunk that it is a part of.
+    chunk: &'r [Record],
+    from: usize,
+    to: usize,
+    /// A recent span id of the lane, in full.
+    pub(super) span: SpanId,
+    /// The step state before the first record.
+    pub(super) state: StepState,
+}
+
+impl<'r> Run<'r> {
+    pub(super) fn records(&self) -> &'r [Record] {
+        self.chunk.get(self.from..self.to).unwrap_or_default()
+    }
+
+    /// The position behind the last record.
+    pub(super) fn end(&self) -> u64 {
+        self.first.saturating_add(self.records().len() as u64)
+    }
+
+    /// Takes in the run behind it, if that is the next part of the same chunk.
+    fn join(&mut self, next: &Self) -> bool {
+        let follows = core::ptr::eq(self.chunk, next.chunk) && self.to == next.from;
+        if follows {
+            self.to = next.to;
+        }
+        follows
+    }
+}
+
+/// The runs of each lane, by position.
+pub(super) type Kept<'r> = BTreeMap<LaneId, Vec<Run<'r>>>;
+
+/// Every group that speaks of a moment of the region; of each lane also the group before and the
+/// group behind, so that what is left out lies before the one and behind the other; what allocated
+/// the storage that is live when it begins; and every change of the level.
+pub(super) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> {
+    let part = recording
+        .par_record_chunks()
+        .fold(Part::default, |mut part, chunk| {
+            part.chunk(&chunk, region);
+            part
+        })
+        .reduce(Part::default, Part::merge);
+    let live = part.live.allocations();
+    let mut kept = part.runs;
+    if !live.is_empty() {
+        for chunk in recording.record_chunks() {
+            allocations(&chunk, &live, &mut kept);
+        }
+    }
+    let edges = part.before.into_iter().chain(part.behind);
+    for (lane, (_, run)) in edges {
+        kept.entry(lane).or_default().push(run);
+    }
+    for runs in kept.values_mut() {
+        sort(runs);
+    }
+    kept
+}
+
+/// What some chunks have of the region.
+#[derive(Default)]
+struct Part<'r> {
+    runs: Kept<'r>,
+    live: Live,
+    /// Of each lane the last group before the region and the first behind it, with its position.
+    before: BTreeMap<LaneId, (u64, Run<'r>)>,
+    behind: BTreeMap<LaneId, (u64, Run<'r>)>,
+}
+
+impl<'r> Part<'r> {
+    fn chunk(&mut self, chunk: &RecordChunk<'r>, region: &Region) {
+        let lane = chunk.lane();
+        let header = chunk.info().header;
+        // Storage that is allocated before matters, whatever else the chunk has.
+        let is_before = header.least < region.extent.0;
+        let mut walk = Walk::over(chunk);
+        while let Some(run) = walk.next() {
+            let Some(head) = run.records().first() else { continue };
+            let (first, last) = edges(run.records());
+            if is_before && first < region.extent.0 && is_memory(head) {
+                self.live.record(lane, run.first, head);
+            }
+            if region.overlaps(first, last) || head.kind() == Some(Kind::Level) {
+                self.keep(lane, run);
+            } else if last <= region.extent.0 {
+                let newest = self.before.entry(lane).or_insert((run.first, run));
+                if newest.0 <= run.first {
+                    *newest = (run.first, run);
+                }
+            } else {
+                let oldest = self.behind.entry(lane).or_insert((run.first, run));
+                if run.first < oldest.0 {
+                    *oldest = (run.first, run);
+                }
+            }
+        }
+    }
+
+    /// Adds a group: to the run before it where it follows.
+    fn keep(&mut self, lane: LaneId, run: Run<'r>) {
+        add(self.runs.entry(lane).or_default(), run);
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        for (lane, mut runs) in other.runs {
+            self.runs.entry(lane).or_default().append(&mut runs);
+        }
+        self.live = self.live.merge(other.live);
+        for (lane, run) in other.before {
+            let newest = self.before.entry(lane).or_insert(run);
+            if newest.0 < run.0 {
+                *newest = run;
+            }
+        }
+        for (lane, run) in other.behind {
+            let oldest = self.behind.entry(lane).or_insert(run);
+            if run.0 < oldest.0 {
+                *oldest = run;
+            }
+        }
+        self
+    }
+}
+
+/// The groups of a chunk, each as a run of its own.
+struct Walk<'r> {
+    records: &'r [Record],
+    next: usize,
+    position: u64,
+    span: SpanId,
+    state: StepState,
+    lane: LaneId,
+}
+
+impl<'r> Walk<'r> {
+    fn over(chunk: &RecordChunk<'r>) -> Self {
+        Self {
+            records: chunk.records(),
+            next: 0,
+            position: chunk.first_sequence(),
+            span: SpanId(chunk.info().header.first_span),
+            state: chunk.step(),
+            lane: chunk.lane(),
+        }
+    }
+}
+
+impl<'r> Iterator for Walk<'r> {
+    type Item = Run<'r>;
+
+    fn next(&mut self) -> Option<Run<'r>> {
+        let group = tmrun_formats::wire::groups(self.records.get(self.next..)?).next()?;
+        let (from, to) = (self.next, self.next.saturating_add(group.len()));
+        let (first, span, state) = (self.position, self.span, self.state);
+        let run = Run { first, chunk: self.records, from, to, span, state };
+        self.next = to;
+        self.position = run.end();
+        self.state = group.iter().fold(self.state, |state, record| state.behind(record, self.lane));
+        Some(run)
+    }
+}
+
+/// Keeps the groups of these allocations.
+fn allocations<'r>(
+    chunk: &RecordChunk<'r>,
+    live: &BTreeMap<(LaneId, u64), Ticks>,
+    kept: &mut Kept<'r>,
+) {
+    let lane = chunk.lane();
+    let first = chunk.first_sequence();
+    let end = first.saturating_add(chunk.records().len() as u64);
+    if live.range((lane, first)..(lane, end)).next().is_none() {
+        return;
+    }
+    for run in Walk::over(chunk).filter(|run| live.contains_key(&(lane, run.first))) {
+        kept.entry(lane).or_default().push(run);
+    }
+}
+
+/// Puts a run behind the others of its lane.
+fn add<'r>(runs: &mut Vec<Run<'r>>, run: Run<'r>) {
+    if !runs.last_mut().is_some_and(|last| last.join(&run)) {
+        runs.push(run);
+    }
+}
+
+/// Sorts runs, and joins those that follow one another. None overlaps another: a group is kept, or an
+/// edge of what is kept, or before all of that.
+fn sort(runs: &mut Vec<Run<'_>>) {
+    runs.sort_by_key(|run| run.first);
+    let mut sorted = Vec::with_capacity(runs.len());
+    for run in runs.drain(..) {
+        if sorted.last().is_none_or(|last: &Run<'_>| last.end() <= run.first) {
+            add(&mut sorted, run);
+        }
+    }
+    *runs = sorted;
+}
+
+/// The first and the last moment that a group speaks of.
+pub(super) fn edges(group: &[Record]) -> (Ticks, Ticks) {
+    group.iter().fold((Ticks(u64::MAX), Ticks(0)), |(least, greatest), record| {
+        // Continuations have no moment of their own.
+        if record.continues() {
+            return (least, greatest);
+        }
+        let (first, last) = record.edges();
+        (least.min(first), greatest.max(last))
+    })
+}
+
+fn is_memory(record: &Record) -> bool {
+    matches!(record.kind(), Some(Kind::Alloc | Kind::Free))
+}

@@ -1,0 +1,42 @@
+//! One invocation of a recorded run: which part of the recording it is, and a recording of that part
+//! alone.
+//!
+//! Guarantees:
+//!
+//! - **A slice is a recording.** It passes `verify`, has its names, its clock and its claims, and holds
+//!   all that evidence of the region needs: every group that speaks of a moment of it, on any lane; the
+//!   marks and states of the steps around it; what allocated the storage that is live when it begins.
+//! - **What was left out shows.** It is in Hole frames of reason `sliced`: not lost, not asked for.
+//!   What the recording lacks of the region, the slice lacks for the same reason.
+//! - **A slice of a slice is the same slice.**
+//!
+//! ```no_run
+//! use tmrun::input::Input;
+//! use tmrun::scan::Recording;
+//! use tmrun::slice::{Region, slice};
+//!
+//! let input = Input::open("run.tmrun".as_ref())?;
+//! let recording = Recording::open(&input, input.name())?;
+//! let region = Region::of(&recording, Some(4711))?;
+//! let mut part = Vec::new();
+//! slice(&recording, &region, &mut part)?;
+//! let part = Recording::open(&part, "step 4711")?;
+//! assert_eq!(Region::of(&part, Some(4711))?, region);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+#![cfg_attr(test, allow(clippy::indexing_slicing))]
+
+mod kept;
+mod live;
+mod region;
+mod write;
+
+pub use region::{Measured, Region, RegionError};
+pub use write::slice;
