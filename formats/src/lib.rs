@@ -32,9 +32,15 @@
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 
+#[cfg(feature = "std")]
+pub mod bundle;
 mod clock;
 mod codes;
+#[cfg(feature = "std")]
+pub mod comparison;
 mod error;
+#[cfg(feature = "std")]
+pub mod evidence;
 mod gap;
 mod ids;
 #[cfg(feature = "std")]
@@ -44,6 +50,8 @@ mod level;
 pub mod parts;
 mod pattern;
 mod plane;
+#[cfg(feature = "std")]
+pub mod published;
 pub mod rings;
 #[cfg(feature = "std")]
 pub mod runtime;
@@ -51,6 +59,8 @@ mod time;
 #[cfg(feature = "std")]
 pub mod trace;
 pub mod wire;
+#[cfg(feature = "std")]
+mod words;
 
 pub use clock::{ClockMap, Knot};
 pub use codes::{

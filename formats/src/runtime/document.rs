@@ -3,7 +3,7 @@
 //! Names and fields are those of `candle_graph::runtime`, so that a program moves over by changing
 //! its imports. Only [`RuntimeDocument`] has a field more: `gaps`.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// What ran, and how it was built.
@@ -87,7 +87,7 @@ pub struct OperationObservation {
 }
 
 /// What was found where a gradient was looked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GradientState {
     /// A finite gradient that is not zero.

@@ -9,3 +9,21 @@ pub use meta::{
     GradientFamilyExpectation, IdentityError, LabelFault, MeasurementScope, RunError, TimingMode,
     TracePhase, TraceRun,
 };
+
+words::words! {
+    /// What a tensor or a storage is for.
+    #[derive(Default)]
+    MemoryCategory {
+        /// A trained parameter.
+        Parameter "parameter",
+        /// An activation.
+        Activation "activation",
+        /// A gradient.
+        Gradient "gradient",
+        /// State of the optimizer.
+        Optimizer "optimizer",
+        /// Anything else.
+        #[default]
+        Other "other",
+    }
+}
