@@ -4,6 +4,7 @@ use candle_graph_v10 as theirs;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -89,7 +90,7 @@ fn without_defaults(mut value: Value) -> Value {
     value
 }
 
-/// Every change of one place. Of an array the first two elements stand for all.
+/// Every change of one place. Of an array one element of each form stands for all.
 fn each_change(whole: &Value, each: &mut impl FnMut(&Value, &str)) {
     let mut places = Vec::new();
     collect(whole, String::new(), &mut places);
@@ -131,12 +132,12 @@ fn replacements() -> [Value; 12] {
 fn collect(value: &Value, at: String, places: &mut Vec<String>) {
     let children: Vec<(String, &Value)> = match value {
         Value::Object(map) => map.iter().map(|(key, value)| (escape(key), value)).collect(),
-        Value::Array(array) => array
-            .iter()
-            .take(2)
-            .enumerate()
-            .map(|(index, value)| (index.to_string(), value))
-            .collect(),
+        Value::Array(array) => {
+            let mut forms = HashSet::new();
+            let indexed = array.iter().enumerate();
+            let first = indexed.filter(|(_, element)| forms.insert(form(element)));
+            first.map(|(index, element)| (index.to_string(), element)).collect()
+        }
         _ => Vec::new(),
     };
     for (key, child) in children {
@@ -144,6 +145,12 @@ fn collect(value: &Value, at: String, places: &mut Vec<String>) {
         places.push(place.clone());
         collect(child, place, places);
     }
+}
+
+/// What elements of one array differ in, apart from their values.
+fn form(element: &Value) -> String {
+    let keys = element.as_object().map(|map| map.keys().collect::<Vec<_>>());
+    format!("{keys:?} {:?}", element.get("kind"))
 }
 
 fn escape(key: &str) -> String {

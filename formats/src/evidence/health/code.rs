@@ -95,7 +95,7 @@ health_codes! {
     CallEdgeHierarchyMismatch "call_edge_hierarchy_mismatch" Error,
     /// A call edge whose duration is not the child's.
     CallEdgeDurationMismatch "call_edge_duration_mismatch" Error,
-    /// A data edge with a blank end.
+    /// A data edge with an empty end; white space is not empty here.
     EmptyDataEdgeEndpoint "empty_data_edge_endpoint" Error,
     /// A data edge with an end that no tensor and no operation has.
     UnknownDataEdgeTensor "unknown_data_edge_tensor" Error,
@@ -122,7 +122,7 @@ health_codes! {
     GradientContractWithoutCompleteCoverage "gradient_contract_without_complete_coverage" Error,
     /// A gradient contract that breaks its own rules.
     GradientContractInvalid "gradient_contract_invalid" Error,
-    /// A gradient of the contract that was recorded more than once.
+    /// A gradient that was recorded more than once, where there is a contract.
     GradientManifestDuplicateKey "gradient_manifest_duplicate_key" Error,
     /// A gradient that the contract does not expect.
     GradientManifestUndeclaredKey "gradient_manifest_undeclared_key" Error,
