@@ -10,18 +10,27 @@ use crate::sink::Sink;
 #[derive(Debug)]
 pub(crate) struct FileSink(pub(crate) File);
 
-/// Makes a file; one of that name is written over only if `replace` says so. Also says whether there
-/// was none.
+/// Opens a file for a recording; one of that name is written over only if `replace` says so, and what
+/// is in it stays until it is [emptied]. Also says whether there was none.
 pub(crate) fn create(path: &Path, replace: bool) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     let options = options.write(true).create_new(true);
     match options.open(path) {
         Err(error) if replace && error.kind() == io::ErrorKind::AlreadyExists => {
-            let options = options.create_new(false).create(true).truncate(true);
+            // One that was removed meanwhile is made again.
+            let options = options.create_new(false).create(true).truncate(false);
             Ok((options.open(path)?, false))
         }
         made => Ok((made?, true)),
     }
+}
+
+/// A file without what it held. (A device or a pipe holds nothing, and refuses.)
+pub(crate) fn emptied(file: File) -> io::Result<File> {
+    if file.metadata()?.is_file() {
+        file.set_len(0)?;
+    }
+    Ok(file)
 }
 
 /// The most pieces that one write is asked for; the drain never has more.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tmrun_formats::RunId;
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, RecorderCostV1};
 
-use super::file::{FileSink, create};
+use super::file::{FileSink, create, emptied};
 use super::parts::Parts;
 use super::{ProfileRun, host};
 use crate::clock::Clock;
@@ -87,7 +87,8 @@ impl Rotation {
         }
         let next = self.parts.number.saturating_add(1);
         let path = self.parts.path(next);
-        let (file, _) = create(&path, self.told.run.replace).map_err(|error| {
+        let made = create(&path, self.told.run.replace).and_then(|(file, _)| emptied(file));
+        let file = made.map_err(|error| {
             self.failed = Some(Instant::now());
             (path.clone(), error)
         })?;

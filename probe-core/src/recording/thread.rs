@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1};
 
-use super::file::{FileSink, create as new_file};
+use super::file::{FileSink, create as new_file, emptied};
 use super::flight::{self, Flight};
 use super::rotate::{Rotation, Told};
 use super::worker::{End, Removed, Worker};
@@ -63,7 +63,9 @@ impl<C: Clock> ProbeRef<'static, C> {
             let rings = rings.clone();
             let rings = rings.map(|rings| map_rings(*self, rings, &path, &header, &frames, first));
             let flight = Removed(rings.transpose()?);
-            let drain = Drain::start_held(hold, FileSink(file), &header, &frames, level, &foci);
+            // Behind the rings: without them there is no recording, and an old one stays.
+            let file = FileSink(emptied(file).map_err(create)?);
+            let drain = Drain::start_held(hold, file, &header, &frames, level, &foci);
             Ok((drain.map_err(create)?, flight))
         })?;
         drain.set_cost(recording_cost);
