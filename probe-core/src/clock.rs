@@ -54,7 +54,7 @@ pub enum Overrun {
 }
 
 /// The clock `C` on rings that keep the newest records: `Probe<Overwrite<AutoClock>, 4, 1024>`, or
-/// `clock = Overwrite<AutoClock>` in [`probe!`](crate::probe).
+/// `clock = Overwrite<AutoClock>` in `probe!`.
 #[derive(Debug, Clone, Copy)]
 pub struct Overwrite<C>(core::marker::PhantomData<C>);
 

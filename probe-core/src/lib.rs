@@ -46,7 +46,7 @@
 //! ```
 //!
 //! Libraries record with `span!("name")` and `scalar!("label", v)` on the probe that the program
-//! [installs](install). What moves between threads is a [`DetachedSpan`]; a future is put in one by
+//! installs (`install`). What moves between threads is a [`DetachedSpan`]; a future is put in one by
 //! [`InSpanExt`]. With feature `tracing` there is a layer for what is instrumented with that.
 //!
 //! Without `std`, [`Probe::new`] goes into a `static`, [`ProbeRef::claim`] gives a [`Lane`], the

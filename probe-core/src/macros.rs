@@ -168,7 +168,7 @@ impl Settings {
 }
 
 /// Opens a span that ends when the guard is dropped: `span!(target, "name")`, or in a library
-/// `span!("name")`, on the probe that the program [installed](crate::install).
+/// `span!("name")`, on the probe that the program installed (`install`).
 ///
 /// The name is a literal, or a [`NameId`](crate::NameId) that was interned before:
 /// `span!(PROBE, node)`. What it stands for may follow, in any order:
@@ -181,8 +181,7 @@ impl Settings {
 /// let _layer = span!(PROBE, node, kind = MODULE);
 /// ```
 ///
-/// The target is a probe (which finds the thread's lane), a [`Lane`](crate::Lane), or
-/// [`Global`](crate::Global).
+/// The target is a probe (which finds the thread's lane), a [`Lane`](crate::Lane), or `Global`.
 #[macro_export]
 macro_rules! span {
     ($name:literal $(, $setting:ident = $value:ident)* $(,)?) => {

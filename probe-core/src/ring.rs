@@ -51,6 +51,13 @@ pub(crate) unsafe fn published(slots: &[Slot], tail: u64, head: u64) -> [&[Recor
     let (behind, ahead) = slots.split_at_checked(start).unwrap_or((&[], slots));
     let first = ahead.get(..count).unwrap_or(ahead);
     let second = behind.get(..count.saturating_sub(first.len())).unwrap_or_default();
-    // SAFETY: both are published slots, which the caller promises not to give back meanwhile.
+    // SAFETY: both are published slots, which the caller promises not to give back meanwhile, so that
+    // nothing in this process stores to them. Where they are mapped to a file another process could,
+    // as with every map of a file; no type rules that out. Only the same user can: the file is made
+    // with mode 0600, in a folder that no other user may write to. Nothing rests on what it stores:
+    // where the slices are and how long is bounded by words that are never mapped; every 64 bytes are
+    // a `Record`; and what is read of one is compared, summed up or written out, as of a hostile
+    // file, but is no address, index or length. Bytes that were others at the second reading are a
+    // chunk that its CRC refuses: evidence is spoiled, and nothing else (`tests/scribble.rs`).
     unsafe { [as_records(first), as_records(second)] }
 }
