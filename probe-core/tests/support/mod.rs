@@ -4,6 +4,8 @@
 #[cfg(all(target_os = "linux", target_pointer_width = "64"))]
 pub mod dying;
 pub mod read;
+#[cfg(target_os = "linux")]
+pub mod small_disk;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
