@@ -92,8 +92,7 @@ impl<'r> Part<'r> {
         let header = chunk.info().header;
         // Storage that is allocated before matters, whatever else the chunk has.
         let is_before = header.least < region.extent.0;
-        let mut walk = Walk::over(chunk);
-        while let Some(run) = walk.next() {
+        for run in Walk::over(chunk) {
             let Some(head) = run.records().first() else { continue };
             let (first, last) = edges(run.records());
             if is_before && first < region.extent.0 && is_memory(head) {
