@@ -55,6 +55,8 @@ pub mod published;
 pub mod rings;
 #[cfg(feature = "std")]
 pub mod runtime;
+#[cfg(feature = "std")]
+mod seen;
 mod time;
 #[cfg(feature = "std")]
 pub mod trace;

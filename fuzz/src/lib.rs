@@ -10,19 +10,21 @@ use tmrun::salvage;
 use tmrun::scan::Recording;
 use tmrun_formats::Phase;
 use tmrun_formats::runtime;
+use tmrun_formats::trace::{ReadError, TraceDocument, TraceLine, TracePart, dense_bytes};
 use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 
 /// A target: its name, which is that of its corpus folder, and its body.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 8] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
     ("tmrun_salvage", tmrun_salvage),
     ("meta_frame", meta_frame),
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
+    ("trace_jsonl", trace_jsonl),
     ("audit", audit),
 ];
 
@@ -173,6 +175,48 @@ fn round_trip(document: &runtime::RuntimeDocument) {
     for written in [document.to_json(), document.to_jsonl()] {
         let written = written.expect("a valid trace can be written");
         assert_eq!(runtime::read(&written).as_ref(), Ok(document));
+    }
+}
+
+/// A trace/10: what reads is written as what reads as the same, in one part or in two; and each line
+/// says what it says to a reader that keeps everything before it looks at any of it.
+pub fn trace_jsonl(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else {
+        assert!(matches!(TraceDocument::read(data), Err(ReadError::NotUtf8 { .. })));
+        return;
+    };
+    for line in text.lines() {
+        trace_line(line);
+    }
+    let read = TraceDocument::parse(text).ok();
+    let middle = text.as_bytes().iter().skip(text.len() / 2).position(|&byte| byte == b'\n');
+    let (first, second) = text.split_at(middle.map_or(0, |at| text.len() / 2 + at + 1));
+    let parts = [first, second].map(TracePart::parse);
+    assert_eq!(TraceDocument::assemble(parts).ok(), read);
+    let Some(document) = read else { return };
+    let written = document.write(Vec::new()).expect("a trace that reads can be written");
+    let again = TraceDocument::read(&written).expect("what is written reads");
+    assert_eq!(again.write(Vec::new()).expect("and can be written"), written);
+}
+
+fn trace_line(text: &str) {
+    let kept = serde_json::from_str::<TraceLine<'_>>(text.trim());
+    match (TraceLine::parse(text, 1, 0), kept) {
+        (Ok(None), Err(_)) => assert!(text.trim().is_empty()),
+        (Ok(Some(line)), Ok(mut kept)) => {
+            match &mut kept {
+                TraceLine::Op(op) if op.output_dense_bytes.is_none() => {
+                    op.output_dense_bytes = dense_bytes(&op.shape, &op.dtype);
+                }
+                TraceLine::Tensor(tensor) if tensor.dense_bytes.is_none() => {
+                    tensor.dense_bytes = dense_bytes(&tensor.shape, &tensor.dtype);
+                }
+                _ => {}
+            }
+            assert_eq!(line, kept);
+        }
+        (Err(ReadError::Json { .. }), Err(_)) | (Err(ReadError::Refused { .. }), Ok(_)) => {}
+        (ours, kept) => panic!("{ours:?}, but kept first: {kept:?}"),
     }
 }
 

@@ -10,6 +10,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
     let shared: &[&str] = match target {
         "tmrun_file" | "tmrun_salvage" => &["../testdata/v1"],
         "meta_frame" => &[],
+        "trace_jsonl" => &["../testdata/trace"],
         _ => &["../testdata/runtime/valid", "../testdata/runtime/audit"],
     };
     let folders = shared.iter().map(|folder| here.join(folder));

@@ -21,6 +21,7 @@
 //! # Ok::<(), json::NonFinite>(())
 //! ```
 
+pub(crate) mod field;
 mod room;
 
 pub use room::Room;

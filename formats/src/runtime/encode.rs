@@ -7,6 +7,7 @@ use super::{
     Dim, EdgeTimingRef, GradientRef, GradientState, OperationRef, Refusal, RunMetadata, RuntimeGap,
     Section, TensorRef, ValueRef, validate,
 };
+use crate::json::field::{number, separate, text};
 use crate::json::{self, FloatText, Object, Room, Write, append, key};
 
 /// A record that can stand in a trace.
@@ -245,20 +246,6 @@ impl Record for EdgeTimingRef<'_> {
     }
 }
 
-#[inline(always)]
-fn text<const N: usize>(room: &mut Room<'_>, key: &[u8; N], value: Option<&str>) -> Option<()> {
-    let Some(value) = value else { return Some(()) };
-    room.raw(key)?;
-    room.string(value)
-}
-
-#[inline(always)]
-fn number<const N: usize>(room: &mut Room<'_>, key: &[u8; N], value: Option<u64>) -> Option<()> {
-    let Some(value) = value else { return Some(()) };
-    room.raw(key)?;
-    room.u64(value)
-}
-
 /// A float whose text without its sign is `size`. Of zero the sign is left out: on nothing it only
 /// confuses who compares text.
 #[inline(always)]
@@ -273,12 +260,6 @@ fn float<const N: usize>(
         room.raw(b"-")?;
     }
     room.plain(size)
-}
-
-/// The comma before element `i` of an array.
-#[inline(always)]
-fn separate(room: &mut Room<'_>, i: usize) -> Option<()> {
-    if i > 0 { room.raw(b",") } else { Some(()) }
 }
 
 /// Appends the JSONL meta line. `gaps` is left out when there are none.

@@ -2,12 +2,13 @@
 
 use super::encode::{self, Record};
 use super::error::WriteError;
-use super::write::{Ids, RuntimeTraceWriter, known};
+use super::write::{RuntimeTraceWriter, claim, known};
 use super::{
     EdgeTimingRef, GradientRef, OperationRef, RunMetadata, RuntimeDocument, RuntimeGap, Section,
     TensorRef, ValueRef,
 };
 use crate::json::{self, Object};
+use crate::seen::SeenIds;
 use std::io::Write;
 
 /// Writes the document form piece by piece into a buffer that the caller may drain in between.
@@ -141,7 +142,7 @@ impl RuntimeDocument {
     pub fn to_json(&self) -> Result<Vec<u8>, WriteError> {
         let mut out = Vec::new();
         let mut encoder = DocumentEncoder::begin(&mut out, &self.schema, &self.run)?;
-        let mut ids = Ids::default();
+        let mut ids = SeenIds::default();
         self.each(&mut DocumentSink { out: &mut out, encoder: &mut encoder, ids: &mut ids })?;
         encoder.finish(&mut out, &self.gaps);
         Ok(out)
@@ -181,12 +182,12 @@ impl<W: Write> RecordSink for RuntimeTraceWriter<W> {
 struct DocumentSink<'a> {
     out: &'a mut Vec<u8>,
     encoder: &'a mut DocumentEncoder,
-    ids: &'a mut Ids,
+    ids: &'a mut SeenIds,
 }
 
 impl RecordSink for DocumentSink<'_> {
     fn take<R: Record>(&mut self, record: &R) -> Result<(), WriteError> {
         self.encoder.record(self.out, record)?;
-        self.ids.claim(record.event_id())
+        claim(self.ids, record.event_id())
     }
 }

@@ -8,9 +8,8 @@ use super::{
     OperationRef, RunMetadata, RuntimeGap, SCHEMA, TensorObservation, TensorRef, ValueObservation,
     ValueRef, is_known_schema,
 };
+use crate::seen::SeenIds;
 use std::borrow::Borrow;
-use std::collections::HashSet;
-use std::hash::{BuildHasher, RandomState};
 use std::io::Write;
 
 /// Writes a trace as JSONL while it happens.
@@ -24,7 +23,7 @@ use std::io::Write;
 #[derive(Debug)]
 pub struct RuntimeTraceWriter<W: Write> {
     sink: W,
-    ids: Ids,
+    ids: SeenIds,
     buffer: Vec<u8>,
     /// What the meta line will say, until it is written.
     pending: Option<Box<Head>>,
@@ -69,7 +68,7 @@ impl<W: Write> RuntimeTraceWriter<W> {
         let head = Head { schema: schema.to_owned(), run, gaps };
         Ok(RuntimeTraceWriter {
             sink,
-            ids: Ids::default(),
+            ids: SeenIds::default(),
             buffer: Vec::new(),
             pending: Some(Box::new(head)),
             broken: false,
@@ -140,7 +139,7 @@ impl<W: Write> RuntimeTraceWriter<W> {
             encode::meta_line(&mut self.buffer, &head.schema, &head.run, &head.gaps);
         }
         encode::line(&mut self.buffer, record)?;
-        self.ids.claim(record.event_id())?;
+        claim(&mut self.ids, record.event_id())?;
         self.send()?;
         self.pending = None;
         Ok(())
@@ -194,20 +193,9 @@ pub(super) fn known(schema: &str) -> Result<(), WriteError> {
     Err(WriteError::UnsupportedSchema { found: schema.to_owned() })
 }
 
-/// The ids of a stream, as 128 bits of two keyed hashes: at a thousand million ids the chance that
-/// one is refused wrongly is below 2⁻⁶⁸, and no input can aim for it.
-#[derive(Debug, Default)]
-pub(super) struct Ids {
-    seen: HashSet<(u64, u64)>,
-    high: RandomState,
-    low: RandomState,
-}
-
-impl Ids {
-    pub(super) fn claim(&mut self, id: &str) -> Result<(), WriteError> {
-        if self.seen.insert((self.high.hash_one(id), self.low.hash_one(id))) {
-            return Ok(());
-        }
-        Err(WriteError::DuplicateId { id: id.to_owned() })
+pub(super) fn claim(ids: &mut SeenIds, id: &str) -> Result<(), WriteError> {
+    if ids.insert(ids.key(id)) {
+        return Ok(());
     }
+    Err(WriteError::DuplicateId { id: id.to_owned() })
 }

@@ -1,7 +1,8 @@
 //! How much of each plane a capture observes.
 
+use super::GradientContract;
 use super::error::{ContractError, LabelFault, is_blank};
-use super::{GradientContract, words};
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Which gradients a complete capture has, and what is expected of them.
 
 use super::error::{GradientContractError as Error, is_blank};
-use super::words;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet};

@@ -13,7 +13,7 @@ pub use gradients::{
 };
 pub use identity::ComparisonIdentity;
 
-use super::words::words;
+use crate::words::words;
 use error::is_blank;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
