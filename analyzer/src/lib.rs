@@ -7,3 +7,4 @@ mod rewrite;
 pub mod salvage;
 pub mod scan;
 pub mod slice;
+pub mod trace;

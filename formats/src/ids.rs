@@ -88,6 +88,24 @@ impl core::fmt::Display for RunId {
     }
 }
 
+impl SpanId {
+    /// The id with this low half that is nearest to this one; none where that half is 0.
+    #[inline]
+    pub const fn nearest(self, low: u32) -> Self {
+        const TURN: u64 = 1 << 32;
+        if low == 0 {
+            return Self::NONE;
+        }
+        let step = low.wrapping_sub(self.0 as u32) as i32;
+        let id = self.0.wrapping_add_signed(step as i64);
+        Self(match self.0.checked_add_signed(step as i64) {
+            Some(_) => id,
+            None if step < 0 => id.wrapping_add(TURN),
+            None => id.wrapping_sub(TURN),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

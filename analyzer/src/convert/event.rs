@@ -13,13 +13,13 @@ const FIRST: Ascii<32> = Ascii(*b"00000-00000000000000000000\0\0\0\0\0\0");
 /// The id of an observation: `{lane:05}-{position:020}` of its record. It is as long for every
 /// record, so that the order of texts within a lane is the order of events; readers sort by text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct EventId {
+pub(crate) struct EventId {
     text: Ascii<32>,
 }
 
 impl EventId {
     /// The id of the record at this position of the lane.
-    pub(super) fn at(lane: LaneId, position: u64) -> Self {
+    pub(crate) fn at(lane: LaneId, position: u64) -> Self {
         let mut id = Self { text: FIRST };
         let (lane_digits, rest) = id.digits().split_at_mut(LANE);
         add(lane_digits, lane.0.into());
@@ -38,7 +38,7 @@ impl EventId {
         self.text.0.get_mut(..LEN).unwrap_or_default()
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.text.text(LEN)
     }
 }

@@ -88,6 +88,12 @@ mod text;
 mod value;
 mod write;
 
+pub(crate) use event::EventId;
+pub(crate) use operation::inputs;
+pub(crate) use source::Id;
+pub(crate) use tensor::dims_of;
+pub(crate) use text::Text;
+
 pub use error::ConvertError;
 pub use options::{Form, Options, Schema};
 pub use phase::PhaseSet;

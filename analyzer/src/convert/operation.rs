@@ -81,7 +81,7 @@ impl<'r> OperationFact<'r> {
 
 /// The inputs that an operation counts, as far as they were recorded. Their places matter, so one
 /// that has no identity keeps its place.
-fn inputs(group: &[Record], count: u8) -> impl Iterator<Item = Id> {
+pub(crate) fn inputs(group: &[Record], count: u8) -> impl Iterator<Item = Id> {
     let five = |record: &Record| {
         let flags = record.header().flags;
         let id = move |(i, tensor): (u32, TensorId)| {

@@ -21,22 +21,22 @@ pub(super) struct Source<'r> {
 
 /// The identity of a tensor or a storage: a number, or the id of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Id {
-    pub(super) value: u64,
-    pub(super) named: bool,
+pub(crate) struct Id {
+    pub(crate) value: u64,
+    pub(crate) named: bool,
 }
 
 impl Id {
-    pub(super) const fn tensor(id: TensorId, flags: u16, named: u16) -> Self {
+    pub(crate) const fn tensor(id: TensorId, flags: u16, named: u16) -> Self {
         Self { value: id.0, named: flags & named != 0 }
     }
 
-    pub(super) const fn storage(id: StorageId, flags: u16, named: u16) -> Self {
+    pub(crate) const fn storage(id: StorageId, flags: u16, named: u16) -> Self {
         Self { value: id.0, named: flags & named != 0 }
     }
 
     /// `None` for 0, which stands for no tensor and no storage.
-    pub(super) fn given(self) -> Option<Self> {
+    pub(crate) fn given(self) -> Option<Self> {
         (self.value != 0).then_some(self)
     }
 }

@@ -68,6 +68,13 @@ impl<'r> TensorFact<'r> {
     }
 }
 
+/// The dimensions of a tensor; `None` when not all of them are there.
+pub(crate) fn dims_of(group: &[Record], tensor: &Tensor) -> Option<Vec<u64>> {
+    let mut dims = Vec::new();
+    push_dims(group, tensor, &mut dims);
+    (dims.len() == usize::from(tensor.rank)).then_some(dims)
+}
+
 /// How many dimensions the group holds.
 fn dims_in(group: &[Record], tensor: &Tensor) -> usize {
     let mut shapes = shapes(group).peekable();

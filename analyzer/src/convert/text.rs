@@ -8,7 +8,7 @@ const MADE: usize = 48;
 /// words: for texts as short as these that takes a fraction of the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(align(8))]
-pub(super) struct Ascii<const N: usize>(pub(super) [u8; N]);
+pub(crate) struct Ascii<const N: usize>(pub(super) [u8; N]);
 
 impl<const N: usize> Ascii<N> {
     /// The first `len` bytes.
@@ -21,7 +21,7 @@ impl<const N: usize> Ascii<N> {
 
 /// A text.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Text<'r> {
+pub(crate) enum Text<'r> {
     /// It lies in the file.
     File(&'r str),
     /// It was made here.
@@ -31,7 +31,7 @@ pub(super) enum Text<'r> {
 impl<'r> Text<'r> {
     /// A number that stands for a tensor or a storage: all 16 digits, so that equal length is equal
     /// meaning.
-    pub(super) fn hex(id: u64) -> Self {
+    pub(crate) fn hex(id: u64) -> Self {
         let mut made = Made::new();
         made.push(b"0x");
         made.push(&hex_digits((id >> 32) as u32));
@@ -40,7 +40,7 @@ impl<'r> Text<'r> {
     }
 
     /// The placeholder of a name: of id 0, or one that no intact frame defines.
-    pub(super) fn unnamed(id: u64) -> Self {
+    pub(crate) fn unnamed(id: u64) -> Self {
         if id == 0 {
             return Self::File("unnamed");
         }

@@ -12,21 +12,21 @@ use crate::scan::{RecordChunk, Recording};
 
 /// Groups of one lane, one behind the other without a hole.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Run<'r> {
+pub(crate) struct Run<'r> {
     /// Position of the first record.
-    pub(super) first: u64,
+    pub(crate) first: u64,
     /// The records of the chunk that it is a part of.
     chunk: &'r [Record],
     from: usize,
     to: usize,
     /// A recent span id of the lane, in full.
-    pub(super) span: SpanId,
+    pub(crate) span: SpanId,
     /// The step state before the first record.
-    pub(super) state: StepState,
+    pub(crate) state: StepState,
 }
 
 impl<'r> Run<'r> {
-    pub(super) fn records(&self) -> &'r [Record] {
+    pub(crate) fn records(&self) -> &'r [Record] {
         self.chunk.get(self.from..self.to).unwrap_or_default()
     }
 
@@ -46,12 +46,12 @@ impl<'r> Run<'r> {
 }
 
 /// The runs of each lane, by position.
-pub(super) type Kept<'r> = BTreeMap<LaneId, Vec<Run<'r>>>;
+pub(crate) type Kept<'r> = BTreeMap<LaneId, Vec<Run<'r>>>;
 
 /// Every group that speaks of a moment of the region; of each lane also the group before and the
 /// group behind, so that what is left out lies before the one and behind the other; what allocated
 /// the storage that is live when it begins; and every change of the level.
-pub(super) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> {
+pub(crate) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> {
     let part = recording
         .par_record_chunks()
         .fold(Part::default, |mut part, chunk| {
@@ -59,11 +59,15 @@ pub(super) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> 
             part
         })
         .reduce(Part::default, Part::merge);
-    let live = part.live.allocations();
+    let mut wanted = part.live.allocations();
     let mut kept = part.runs;
-    if !live.is_empty() {
+    // An edge that allocates what was freed before the region is kept with what freed it.
+    let heads = part.before.values().filter_map(|(_, run)| run.records().first());
+    let freed = heads.filter(|head| head.kind() == Some(Kind::Alloc));
+    wanted.extend(freed.filter_map(|head| Some((part.live.freed(head)?, head.header().ticks))));
+    if !wanted.is_empty() {
         for chunk in recording.record_chunks() {
-            allocations(&chunk, &live, &mut kept);
+            memory(&chunk, &wanted, &mut kept);
         }
     }
     let edges = part.before.into_iter().chain(part.behind);
@@ -178,19 +182,19 @@ impl<'r> Iterator for Walk<'r> {
     }
 }
 
-/// Keeps the groups of these allocations.
-fn allocations<'r>(
+/// Keeps the groups at these places.
+fn memory<'r>(
     chunk: &RecordChunk<'r>,
-    live: &BTreeMap<(LaneId, u64), Ticks>,
+    wanted: &BTreeMap<(LaneId, u64), Ticks>,
     kept: &mut Kept<'r>,
 ) {
     let lane = chunk.lane();
     let first = chunk.first_sequence();
     let end = first.saturating_add(chunk.records().len() as u64);
-    if live.range((lane, first)..(lane, end)).next().is_none() {
+    if wanted.range((lane, first)..(lane, end)).next().is_none() {
         return;
     }
-    for run in Walk::over(chunk).filter(|run| live.contains_key(&(lane, run.first))) {
+    for run in Walk::over(chunk).filter(|run| wanted.contains_key(&(lane, run.first))) {
         kept.entry(lane).or_default().push(run);
     }
 }
@@ -216,7 +220,7 @@ fn sort(runs: &mut Vec<Run<'_>>) {
 }
 
 /// The first and the last moment that a group speaks of.
-pub(super) fn edges(group: &[Record]) -> (Ticks, Ticks) {
+pub(crate) fn edges(group: &[Record]) -> (Ticks, Ticks) {
     group.iter().fold((Ticks(u64::MAX), Ticks(0)), |(least, greatest), record| {
         // Continuations have no moment of their own.
         if record.continues() {

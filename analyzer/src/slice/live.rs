@@ -6,7 +6,7 @@ use tmrun_formats::wire::{Alloc, Free, Kind, Record, flags};
 use tmrun_formats::{DeviceCode, LaneId, Ticks};
 
 /// Where an event stands: its moment, and for equal moments lane and position.
-pub(super) type At = (Ticks, LaneId, u64);
+pub(crate) type At = (Ticks, LaneId, u64);
 
 /// A storage: its device, its number, and whether that is a name's.
 type Storage = (DeviceCode, u64, bool);
@@ -15,7 +15,14 @@ type Storage = (DeviceCode, u64, bool);
 /// last free in any of them ends is forgotten, so memory is in proportion to what is live and to how
 /// many storages there ever were.
 #[derive(Debug, Default)]
-pub(super) struct Live(HashMap<Storage, Held>);
+pub(crate) struct Live(HashMap<Storage, Held>);
+
+/// The storage of an allocation or a free.
+fn storage(record: &Record) -> Option<Storage> {
+    let named = record.header().flags & flags::STORAGE_NAMED != 0;
+    let alloc = record.payload::<Alloc>().map(|alloc| (alloc.device, alloc.storage.0, named));
+    alloc.or_else(|| record.payload::<Free>().map(|free| (free.device, free.storage.0, named)))
+}
 
 #[derive(Debug, Default)]
 struct Held {
@@ -40,23 +47,19 @@ impl Held {
 
 impl Live {
     /// Takes in a record at this position of its lane.
-    pub(super) fn record(&mut self, lane: LaneId, position: u64, record: &Record) {
-        let header = record.header();
-        let named = header.flags & flags::STORAGE_NAMED != 0;
-        let at = (header.ticks, lane, position);
-        match Kind::from_code(header.kind) {
-            Some(Kind::Alloc) => {
-                if let Some(alloc) = record.payload::<Alloc>() {
-                    self.held((alloc.device, alloc.storage.0, named)).allocate(at);
-                }
-            }
-            Some(Kind::Free) => {
-                if let Some(free) = record.payload::<Free>() {
-                    self.held((free.device, free.storage.0, named)).free(at);
-                }
-            }
-            _ => {}
+    pub(crate) fn record(&mut self, lane: LaneId, position: u64, record: &Record) {
+        let at = (record.header().ticks, lane, position);
+        let Some(storage) = storage(record) else { return };
+        match record.kind() {
+            Some(Kind::Free) => self.held(storage).free(at),
+            _ => self.held(storage).allocate(at),
         }
+    }
+
+    /// Where the storage of this allocation was last freed, if that is behind it.
+    pub(super) fn freed(&self, record: &Record) -> Option<(LaneId, u64)> {
+        let (at, lane, position) = self.0.get(&storage(record)?)?.freed?;
+        (at >= record.header().ticks).then_some((lane, position))
     }
 
     fn held(&mut self, storage: Storage) -> &mut Held {
@@ -76,9 +79,9 @@ impl Live {
     }
 
     /// The allocations of what is live, by lane and position.
-    pub(super) fn allocations(self) -> BTreeMap<(LaneId, u64), Ticks> {
-        let live = self.0.into_values().flat_map(|held| held.allocated);
-        live.map(|(at, lane, position)| ((lane, position), at)).collect()
+    pub(crate) fn allocations(&self) -> BTreeMap<(LaneId, u64), Ticks> {
+        let live = self.0.values().flat_map(|held| &held.allocated);
+        live.map(|&(at, lane, position)| ((lane, position), at)).collect()
     }
 }
 

@@ -33,8 +33,8 @@
 )]
 #![cfg_attr(test, allow(clippy::indexing_slicing))]
 
-mod kept;
-mod live;
+pub(crate) mod kept;
+pub(crate) mod live;
 mod region;
 mod write;
 

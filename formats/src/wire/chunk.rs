@@ -137,17 +137,7 @@ impl ChunkHeader {
     /// record's own id is not completed: the other half is in its payload.)
     #[inline]
     pub const fn span_of(&self, low: u32) -> crate::SpanId {
-        const TURN: u64 = 1 << 32;
-        if low == 0 {
-            return crate::SpanId::NONE;
-        }
-        let step = low.wrapping_sub(self.first_span as u32) as i32;
-        let id = self.first_span.wrapping_add_signed(step as i64);
-        crate::SpanId(match self.first_span.checked_add_signed(step as i64) {
-            Some(_) => id,
-            None if step < 0 => id.wrapping_add(TURN),
-            None => id.wrapping_sub(TURN),
-        })
+        crate::SpanId(self.first_span).nearest(low)
     }
 }
 

@@ -1,0 +1,258 @@
+//! From one invocation of a recorded run to `trace/10`.
+//!
+//! Guarantees:
+//!
+//! - **One root, one measured region.** The root was not recorded; it begins with the first moment of
+//!   all and ends with the last. A step that is made the measured region after the fact is a node of
+//!   its own, and lies where it ran: within what was open around it, around what was open in it.
+//! - **A child never leaves its parent**, to the nanosecond. What hung on a span that is lost, or that
+//!   does not have it, hangs on the deepest surviving ancestor that does, else on the innermost
+//!   surviving span of its lane that does, else on the root; each is listed. No time is altered.
+//! - **Other lanes hang on the root**, unclipped.
+//! - **Ids are stable.** A span is `s<lane>.<id>`, padded so that text order is the order of opening;
+//!   a gradient is its lane and position, as in every other output.
+//! - **No claim outlives its evidence.** A plane that the run declared to be complete, and of which
+//!   something is missing in the region, is declared to be partial; [`Told`] says why.
+//! - **Nothing vanishes silently.** What a trace has no place for is counted in [`Told`].
+//! - **A slice gives the same trace** as what it was cut from.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
+
+mod claims;
+mod events;
+mod fact;
+mod place;
+mod row;
+mod run;
+mod texts;
+mod told;
+
+use std::borrow::Cow;
+
+use tmrun_formats::Ticks;
+use tmrun_formats::trace::{
+    RunOutcome, Span, SpanKind, Terminal, TraceDocument, TraceRun, TraceSchema, TraceStep,
+};
+
+use crate::scan::{Clock, Recording};
+use crate::slice::{Measured, Region, kept};
+use events::{Events, Ids};
+use fact::Fact;
+use place::{Node, Tree};
+use row::Rows;
+use texts::Texts;
+pub use told::{LeftOut, NonFinite, Refuted, Told};
+
+/// A region of a recording, as a trace in the making.
+#[derive(Debug)]
+pub struct Trace<'r> {
+    recording: &'r Recording<'r>,
+    region: Region,
+    tree: Tree,
+    ids: Ids,
+    facts: Vec<Fact<'r>>,
+    told: Told,
+}
+
+/// A trace, and what it does not say.
+#[derive(Debug)]
+pub struct Derived<'t> {
+    /// The trace.
+    pub document: TraceDocument<'t>,
+    /// What it has no place for.
+    pub told: Told,
+}
+
+impl<'r> Trace<'r> {
+    /// The trace of a region.
+    pub fn of(recording: &'r Recording<'r>, region: &Region) -> Self {
+        let kept = kept::of(recording, region);
+        let mut told = Told { gaps: claims::gaps(recording, region, &kept), ..Told::default() };
+        let mut rows = Rows::of(recording, region, &kept);
+        if outcome(recording, region).is_ok() {
+            rows.leave_out_open(&mut told);
+        }
+        let facts = fact::of(region, &kept, &mut told);
+        let tree = Tree::of(rows, region);
+        let ids = Ids::of(&tree);
+        told.moved_spans = tree.moved.iter().map(|&at| ids.text(Node::Span(at)).to_owned()).collect();
+        Self { recording, region: region.clone(), tree, ids, facts, told }
+    }
+
+    /// The trace itself.
+    pub fn derive(&self) -> Derived<'_> {
+        let clock = self.recording.clock();
+        let (first, last) = self.edges();
+        let time = Time { clock: &clock, zero: clock.ns(first) };
+        let outcome = outcome(self.recording, &self.region);
+        let terminal = Terminal {
+            outcome: if outcome.is_ok() { RunOutcome::Complete } else { RunOutcome::Failed },
+            timestamp_ns: time.at(last),
+            reason: outcome.err().map(Cow::Owned),
+        };
+        let created = self.recording.header().created_ns;
+        let run = run::of(self.recording, &self.region, created.saturating_add(time.zero));
+        let mut document = empty(run, terminal);
+        self.spans(&time, last, &mut document);
+        let texts = Texts::of(self.recording.meta());
+        let told = self.told.clone();
+        let mut events = Events::new(&self.tree, &self.ids, texts, time, told, document);
+        events.take(&self.facts);
+        let Events { mut document, mut told, .. } = events;
+        claims::refute(&mut document.run.capture_contract, &mut told);
+        document.memory.sort_by_key(|event| event.timestamp_ns);
+        let mut by_id: Vec<usize> = (0..document.spans.len()).collect();
+        by_id.sort_by(|&a, &b| {
+            let id = |at: usize| document.spans.get(at).map(|span| &span.id);
+            id(a).cmp(&id(b))
+        });
+        document.by_id = by_id;
+        Derived { document, told }
+    }
+
+    /// The first and the last moment of all.
+    fn edges(&self) -> (Ticks, Ticks) {
+        let spans = self.tree.rows.rows.iter().map(|row| row.edges());
+        let facts = self.facts.iter().filter(|fact| !fact.carried);
+        let facts = facts.map(|fact| (fact.first, fact.last));
+        spans.chain(facts).fold(self.region.extent, |(from, to), (first, last)| {
+            (from.min(first), to.max(last))
+        })
+    }
+
+    fn spans<'t>(&'t self, time: &Time<'_>, last: Ticks, document: &mut TraceDocument<'t>) {
+        let mut line = 1_usize;
+        let mut push = |mut span: Span<'t>| {
+            line = line.saturating_add(1);
+            span.line = line;
+            document.spans.push(span);
+        };
+        let root = Span {
+            id: Cow::Borrowed(Ids::ROOT),
+            parent: None,
+            name: Cow::Owned(document_name(self.recording)),
+            kind: SpanKind::Function,
+            step: None,
+            measured: false,
+            start_ns: 0,
+            duration_ns: Some(time.at(last)),
+            line: 0,
+        };
+        push(root);
+        if self.region.step().is_some() {
+            let Region { first, last, ended, .. } = self.region;
+            push(Span {
+                id: Cow::Borrowed(Ids::STEP),
+                parent: Some(Cow::Borrowed(self.ids.text(self.tree.around_step))),
+                name: Cow::Borrowed(Ids::STEP),
+                measured: true,
+                start_ns: time.at(first),
+                duration_ns: ended.then(|| time.between(first, last)),
+                kind: SpanKind::Function,
+                step: None,
+                line: 0,
+            });
+        }
+        let texts = Texts::of(self.recording.meta());
+        for (at, (row, parent)) in self.tree.rows.rows.iter().zip(&self.tree.parents).enumerate() {
+            let is_measured = self.region.measured == Measured::Span(row.key.0, row.key.1);
+            push(Span {
+                id: Cow::Borrowed(self.ids.text(Node::Span(at))),
+                parent: Some(Cow::Borrowed(self.ids.text(*parent))),
+                name: texts.name(row.name).unwrap_or_else(|| Texts::unnamed(row.name.0.into())),
+                kind: kind(row.kind),
+                step: step(row.step),
+                measured: is_measured,
+                start_ns: time.at(row.first),
+                duration_ns: row.ended.then(|| time.between(row.first, row.last)),
+                line: 0,
+            });
+        }
+    }
+}
+
+/// Nanoseconds since the first moment of a trace.
+#[derive(Clone, Copy)]
+struct Time<'c> {
+    clock: &'c Clock<'c>,
+    zero: u64,
+}
+
+impl Time<'_> {
+    fn at(&self, ticks: Ticks) -> u64 {
+        self.clock.ns(ticks).saturating_sub(self.zero)
+    }
+
+    fn between(&self, first: Ticks, last: Ticks) -> u64 {
+        self.at(last).saturating_sub(self.at(first))
+    }
+}
+
+/// What the root is called: the entry point of the run.
+fn document_name(recording: &Recording<'_>) -> String {
+    let run = recording.meta().run.as_ref();
+    run.map(|run| run.entrypoint).filter(|name| !name.is_empty()).unwrap_or("run").to_owned()
+}
+
+/// Whether the invocation did what it was to do; else why not.
+fn outcome(recording: &Recording<'_>, region: &Region) -> Result<(), String> {
+    let terminal = recording.meta().terminal;
+    let of_run = || match terminal {
+        Some(terminal) if terminal.complete => None,
+        Some(terminal) => {
+            let reason = terminal.reason.filter(|reason| !reason.trim().is_empty());
+            Some(reason.unwrap_or("the run failed and did not say why").to_owned())
+        }
+        None => Some("the recording does not say how the run ended".to_owned()),
+    };
+    let failed = match (region.measured, region.ended) {
+        (Measured::Step(_), true) => None,
+        (Measured::Step(number), false) => Some(of_run().map_or_else(
+            || format!("step {number} did not end before the recording did"),
+            |why| format!("step {number} did not end: {why}"),
+        )),
+        (Measured::Span(..) | Measured::Run, _) => of_run(),
+    };
+    failed.map_or(Ok(()), Err)
+}
+
+const fn empty<'t>(run: TraceRun, terminal: Terminal<'t>) -> TraceDocument<'t> {
+    TraceDocument {
+        schema: TraceSchema::V10,
+        run,
+        spans: Vec::new(),
+        by_id: Vec::new(),
+        ops: Vec::new(),
+        tensors: Vec::new(),
+        tensor_stats: Vec::new(),
+        memory: Vec::new(),
+        device_memory: Vec::new(),
+        device_intervals: Vec::new(),
+        gradients: Vec::new(),
+        edges: Vec::new(),
+        terminal,
+    }
+}
+
+const fn kind(kind: tmrun_formats::SpanKind) -> SpanKind {
+    match kind {
+        tmrun_formats::SpanKind::OP => SpanKind::Op,
+        tmrun_formats::SpanKind::MODULE => SpanKind::Module,
+        _ => SpanKind::Function,
+    }
+}
+
+const fn step(step: tmrun_formats::ExecutionStep) -> Option<TraceStep> {
+    match step {
+        tmrun_formats::ExecutionStep::FORWARD => Some(TraceStep::Forward),
+        tmrun_formats::ExecutionStep::BACKWARD => Some(TraceStep::Backward),
+        tmrun_formats::ExecutionStep::OPTIMIZER => Some(TraceStep::Optimizer),
+        _ => None,
+    }
+}

@@ -1,0 +1,109 @@
+//! Traces of recorded steps, judged by the real `candle-graph`.
+
+#[path = "support/probed.rs"]
+mod probed;
+
+use std::collections::BTreeMap;
+
+use candle_graph_v10 as neighbour;
+use tmrun::scan::Recording;
+use tmrun::slice::{Region, slice};
+use tmrun::trace::{LeftOut, Trace};
+use tmrun_formats::trace::{RunOutcome, TraceDocument};
+
+/// What the neighbour's health analysis finds, by severity.
+fn judged(text: &[u8]) -> (bool, Vec<String>) {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), text).expect("it is written");
+    let document = neighbour::parse_trace(file.path()).expect("a trace that the neighbour reads");
+    let health = neighbour::trace::analyze_health(&document);
+    let issues = health.issues.iter();
+    let errors = issues.filter(|issue| issue.severity == neighbour::trace::HealthSeverity::Error);
+    let errors: Vec<_> = errors.map(|issue| format!("{}: {}", issue.code, issue.message)).collect();
+    assert_eq!(health.structurally_valid, errors.is_empty());
+    (health.capture_complete, errors)
+}
+
+fn written(document: &TraceDocument<'_>) -> Vec<u8> {
+    document.write(Vec::new()).expect("a trace that a reader takes")
+}
+
+#[test]
+fn every_step_of_a_recorded_run_is_a_valid_trace_to_the_neighbour() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = probed::recorded(&folder.path().join("run.tmrun"));
+    let recording = Recording::open(&file, "run").expect("a header");
+    for number in 1..=probed::STEPS {
+        let region = Region::of(&recording, Some(number)).expect("the step");
+        let trace = Trace::of(&recording, &region);
+        let derived = trace.derive();
+        let document = &derived.document;
+        let text = written(document);
+        assert_eq!(judged(&text), (true, vec![]), "step {number}");
+        assert_eq!(&TraceDocument::read(&text).expect("ours").run, &document.run);
+
+        // What was recorded in the step is in it, and nothing of another step.
+        let count = |name: &str| document.spans.iter().filter(|span| span.name == name).count();
+        assert_eq!((count("forward"), count("step"), count("epoch")), (1, 1, 0));
+        assert_eq!(derived.told.count(LeftOut::OpenSpan), 1, "the epoch is not over");
+        assert_eq!(document.ops.len(), 2);
+        assert_eq!(document.gradients.len(), 2);
+        assert_eq!(document.run.capture_step, number);
+        assert!(document.run.run_id.ends_with(&format!("/step-{number}")));
+        let labels: Vec<_> = document.tensor_stats.iter().map(|stats| &*stats.label).collect();
+        assert_eq!(labels, ["forward.out", "loss"], "and not the other thread's");
+        assert!(derived.told.moved_spans.is_empty() && derived.told.moved_facts == 0);
+
+        // Storage that was there before is there from the beginning.
+        let carried = document.memory.iter().filter(|event| {
+            event.op_name.as_deref() == Some("carried-in") && event.timestamp_ns == 0
+        });
+        assert_eq!(carried.count() as u64, derived.told.carried.0);
+        assert_eq!(derived.told.carried, (number, 64 + 8 * (number - 1)));
+        let parent: BTreeMap<_, _> =
+            document.spans.iter().map(|span| (&*span.name, span.parent.as_deref())).collect();
+        assert_eq!(parent["beside"], Some("root"));
+        assert_eq!(parent["step"], Some("root"));
+        assert_eq!(parent["forward"], Some("step"));
+    }
+}
+
+#[test]
+fn a_slice_gives_the_same_trace_byte_for_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = probed::recorded(&folder.path().join("run.tmrun"));
+    let recording = Recording::open(&file, "run").expect("a header");
+    for number in 1..=probed::STEPS {
+        let region = Region::of(&recording, Some(number)).expect("the step");
+        let mut part = Vec::new();
+        slice(&recording, &region, &mut part).expect("memory");
+        let part = Recording::open(&part, "slice").expect("a header");
+        let of_part = Region::of(&part, Some(number)).expect("the step");
+        let (whole, part) = (Trace::of(&recording, &region), Trace::of(&part, &of_part));
+        let (whole, part) = (whole.derive(), part.derive());
+        let text = |document| String::from_utf8(written(document)).expect("text");
+        assert_eq!(text(&whole.document), text(&part.document));
+        assert_eq!(whole.told.left_out, part.told.left_out);
+        assert_eq!(whole.told.refuted, part.told.refuted);
+        assert_eq!(whole.told.gaps.len(), part.told.gaps.len(), "{:?}", part.told.gaps);
+    }
+}
+
+#[test]
+fn a_step_that_did_not_end_is_a_failed_capture_with_its_open_spans() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = probed::failed(&folder.path().join("run.tmrun"));
+    let recording = Recording::open(&file, "run").expect("a header");
+    let region = Region::of(&recording, Some(2)).expect("the step");
+    let trace = Trace::of(&recording, &region);
+    let derived = trace.derive();
+    assert_eq!(derived.document.terminal.outcome, RunOutcome::Failed);
+    let text = written(&derived.document);
+    assert_eq!(judged(&text), (false, vec![]));
+    let open = derived.document.spans.iter().filter(|span| span.duration_ns.is_none());
+    let mut open: Vec<_> = open.map(|span| &*span.name).collect();
+    open.sort_unstable();
+    assert_eq!(open, ["forward", "step"]);
+    let reason = derived.document.terminal.reason.as_deref();
+    assert!(reason.is_some_and(|why| why.contains("step 2 did not end")), "{reason:?}");
+}
