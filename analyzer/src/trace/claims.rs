@@ -107,8 +107,9 @@ fn why(plane: &Plane, told: &Told) -> Option<String> {
     match plane.name {
         "gradients" => left_out(LeftOut::Gradient)
             .map(|count| format!("{count} gradients have no norm that goes with their state")),
-        "tensors" => left_out(LeftOut::TensorShape)
-            .map(|count| format!("{count} tensors lack dimensions")),
+        "tensors" => {
+            left_out(LeftOut::TensorShape).map(|count| format!("{count} tensors lack dimensions"))
+        }
         "logical_memory" => match left_out(LeftOut::Free) {
             Some(count) => Some(format!("{count} frees are of storage of unknown origin")),
             None => Some(told.renamed_storages.len())

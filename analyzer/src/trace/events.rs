@@ -7,12 +7,10 @@ use tmrun_formats::trace::{
     self, CallEdge, DataEdge, MemoryAction, MemoryCategory, TraceDocument, dense_bytes,
 };
 use tmrun_formats::wire::{
-    Alloc, DeviceInterval, DeviceMemory, Edge, Free, Gradient, Kind, Op, Range, Scalar, Shape, Stats,
-    Tensor, flags,
+    Alloc, DeviceInterval, DeviceMemory, Edge, Free, Gradient, Kind, Op, Range, Scalar, Shape,
+    Stats, Tensor, flags,
 };
-use tmrun_formats::{
-    Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StreamId,
-};
+use tmrun_formats::{Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StreamId};
 
 use super::fact::Fact;
 use super::place::Node;
@@ -334,11 +332,7 @@ impl<'t, 'd> Events<'t, 'd> {
         let key = (event.device.0, storage.value, storage.named);
         let name = self.storage_name(key, storage, &event, tensor, allocates);
         let Some(storage_id) = name else { return self.told.leave_out(LeftOut::Free) };
-        let span_id = if fact.carried {
-            Cow::Borrowed(Ids::ROOT)
-        } else {
-            self.span(fact)
-        };
+        let span_id = if fact.carried { Cow::Borrowed(Ids::ROOT) } else { self.span(fact) };
         if fact.carried {
             let (storages, bytes) = &mut self.told.carried;
             *storages = storages.saturating_add(1);

@@ -81,7 +81,8 @@ impl<'r> Trace<'r> {
         let facts = fact::of(region, &kept, &mut told);
         let tree = Tree::of(rows, region);
         let ids = Ids::of(&tree);
-        told.moved_spans = tree.moved.iter().map(|&at| ids.text(Node::Span(at)).to_owned()).collect();
+        told.moved_spans =
+            tree.moved.iter().map(|&at| ids.text(Node::Span(at)).to_owned()).collect();
         Self { recording, region: region.clone(), tree, ids, facts, told }
     }
 
@@ -121,9 +122,9 @@ impl<'r> Trace<'r> {
         let spans = self.tree.rows.rows.iter().map(|row| row.edges());
         let facts = self.facts.iter().filter(|fact| !fact.carried);
         let facts = facts.map(|fact| (fact.first, fact.last));
-        spans.chain(facts).fold(self.region.extent, |(from, to), (first, last)| {
-            (from.min(first), to.max(last))
-        })
+        spans
+            .chain(facts)
+            .fold(self.region.extent, |(from, to), (first, last)| (from.min(first), to.max(last)))
     }
 
     fn spans<'t>(&'t self, time: &Time<'_>, last: Ticks, document: &mut TraceDocument<'t>) {

@@ -138,7 +138,8 @@ impl Rows {
                 continue;
             }
             let stack = open.entry(row.key.0).or_default();
-            let has = |outer: &usize| self.rows.get(*outer).is_some_and(|outer| outer.has(row.edges()));
+            let has =
+                |outer: &usize| self.rows.get(*outer).is_some_and(|outer| outer.has(row.edges()));
             while stack.last().is_some_and(|outer| !has(outer)) {
                 stack.pop();
             }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use tmrun_formats::Phase;
 use tmrun_formats::trace::{
     CaptureContract, ComparisonIdentity, CoverageLevel, ExpectedGradient, GradientContract,
     GradientFamilyContract, GradientFamilyExpectation, MeasurementScope, TimingMode, TracePhase,
     TraceRun,
 };
 use tmrun_formats::wire::{ComparisonIdentityV1, ContractV1};
-use tmrun_formats::Phase;
 
 use crate::scan::{Meta, Recording};
 use crate::slice::Region;
@@ -151,19 +151,14 @@ const fn civil(days: u64) -> (u64, u64, u64) {
         .saturating_add(of_era / 36_524)
         .saturating_sub(of_era / 146_096)
         / 365;
-    let before = (years.saturating_mul(365))
-        .saturating_add(years / 4)
-        .saturating_sub(years / 100);
+    let before = (years.saturating_mul(365)).saturating_add(years / 4).saturating_sub(years / 100);
     let of_year = of_era.saturating_sub(before);
     let from_march = of_year.saturating_mul(5).saturating_add(2) / 153;
     let day = of_year
         .saturating_sub(from_march.saturating_mul(153).saturating_add(2) / 5)
         .saturating_add(1);
-    let month = if from_march < 10 {
-        from_march.saturating_add(3)
-    } else {
-        from_march.saturating_sub(9)
-    };
+    let month =
+        if from_march < 10 { from_march.saturating_add(3) } else { from_march.saturating_sub(9) };
     let year = era.saturating_mul(400).saturating_add(years);
     (if month <= 2 { year.saturating_add(1) } else { year }, month, day)
 }
