@@ -2,6 +2,7 @@
 
 pub mod audit;
 pub mod convert;
+pub mod evidence;
 pub mod input;
 mod rewrite;
 pub mod salvage;

@@ -1,0 +1,24 @@
+//! From a trace to what it says: `candle-graph/evidence/5`.
+//!
+//! What a reader of the code can rely on:
+//!
+//! - Every part is `of(&TraceDocument, &Index)`; ids are resolved once, in [`Index`], and no part
+//!   hashes a span's id again.
+//! - Time and memory grow with the trace, or with its logarithm where something is sorted; nothing
+//!   recurses, so that depth costs no stack.
+//! - Texts are borrowed from the trace.
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod error;
+mod index;
+mod link;
+
+pub use error::EvidenceError;
+pub use index::Index;
+pub use link::{Groups, Link};
