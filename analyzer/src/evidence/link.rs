@@ -10,7 +10,7 @@ impl Link {
     /// Not in the list.
     pub const NONE: Self = Self(u32::MAX);
 
-    /// The place `index`, in a list whose [length was held](Link::hold) against what a link can say.
+    /// The place `index`; [`NONE`](Link::NONE) of one that a link cannot say.
     #[must_use]
     pub fn to(index: usize) -> Self {
         u32::try_from(index).map_or(Self::NONE, Self)

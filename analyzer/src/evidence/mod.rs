@@ -15,10 +15,18 @@
     clippy::unwrap_used
 )]
 
+pub mod capabilities;
 mod error;
+pub mod facts;
+pub mod findings;
+pub mod gaps;
+pub mod gpu;
+pub mod health;
 mod index;
 mod link;
+mod read;
 
 pub use error::EvidenceError;
 pub use index::Index;
 pub use link::{Groups, Link};
+pub use read::read;

@@ -1,0 +1,271 @@
+//! Health, capabilities, facts, findings and gaps are the neighbour's, whatever is wrong with a
+//! trace: each rule broken by itself, and together with each other that can be.
+
+#[path = "support/traces/mod.rs"]
+mod traces;
+
+use serde_json::json;
+use std::collections::{BTreeMap, BTreeSet};
+use tmrun::evidence::{Index, capabilities, facts, findings, gaps, gpu, health};
+use tmrun_formats::evidence::{Evidence, HealthCode};
+use tmrun_formats::trace::TraceDocument;
+use traces::neighbour::{self, without_prose};
+use traces::{Rng, Sketch, base, faults};
+
+/// The codes of a trace that both judge alike; panics with the trace where they do not.
+///
+/// Memory, activations and graph are taken from the neighbour: others hold ours against them.
+fn judge(text: &str, late: &[traces::sketch::Late]) -> BTreeSet<HealthCode> {
+    let mut trace = TraceDocument::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let mut document = neighbour::document(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    neighbour::apply(late, &mut trace, &mut document);
+    let theirs = neighbour::evidence(document).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let given: Evidence<'_> = serde_json::from_value(theirs.clone()).unwrap();
+
+    let index = Index::of(&trace).unwrap();
+    let (gpu, health) = (gpu::absent(), health::of(&trace, &index));
+    let activations = given.activations.operations.len();
+    let capabilities = capabilities::of(&trace, &health, activations, &gpu);
+    let facts = facts::of(&trace, &health, &capabilities, &given.memory, &given.activations);
+    let graph = given.graph.as_ref();
+    let findings = findings::of(&health, &capabilities, graph, &given.activations, &gpu);
+    let gaps = gaps::of(&health, &capabilities);
+    let ours = json!({
+        "health": health, "capabilities": capabilities, "facts": facts, "findings": findings,
+        "gaps": gaps, "gpu": gpu,
+    });
+    assert!(gaps.is_sorted());
+    for issue in ours["health"]["issues"].as_array().unwrap() {
+        assert_ne!(issue["message"], "", "every issue says what it is");
+    }
+    let (theirs, ours) = (without_prose(theirs), without_prose(ours));
+    for part in ["health", "capabilities", "facts", "findings", "gaps", "gpu"] {
+        assert_eq!(ours[part], theirs[part], "{part} of\n{text}{late:?}");
+    }
+    health.issues.iter().filter_map(|issue| issue.code.known()).collect()
+}
+
+/// How often each code and each pair of codes was met, over traces no two of which are the same.
+#[derive(Default)]
+struct Met {
+    traces: BTreeSet<String>,
+    codes: BTreeMap<HealthCode, usize>,
+    pairs: BTreeMap<(HealthCode, HealthCode), usize>,
+}
+
+impl Met {
+    fn judge(&mut self, sketch: &Sketch, rng: &mut Rng) -> BTreeSet<HealthCode> {
+        let text = sketch.text(rng);
+        let codes = judge(&text, &sketch.late);
+        if self.traces.insert(format!("{text}{:?}", sketch.late)) {
+            for &left in &codes {
+                *self.codes.entry(left).or_default() += 1;
+                for &right in codes.iter().filter(|&&right| left < right) {
+                    *self.pairs.entry((left, right)).or_default() += 1;
+                }
+            }
+        }
+        codes
+    }
+}
+
+#[test]
+fn every_code_alone_and_with_every_other_is_as_the_neighbour_has_it() {
+    const EACH: u64 = 20;
+    const TRIES: u64 = 40;
+    let mut met = Met::default();
+    let mut seed = 0;
+    let mut next = || {
+        seed += 1;
+        Rng::new(seed)
+    };
+    for _ in 0..200 {
+        let mut rng = next();
+        let sketch = base::sketch(&mut rng);
+        let codes = met.judge(&sketch, &mut rng);
+        let errors = codes.iter().filter(|code| faults::is_error(**code, sketch.failed.is_some()));
+        assert_eq!(errors.count(), 0, "{codes:?} of a trace that breaks no rule");
+    }
+    for &code in HealthCode::ALL {
+        let mut alone = 0;
+        for _ in 0..EACH * 2 {
+            let mut rng = next();
+            let mut sketch = base::sketch(&mut rng);
+            faults::add(code, &mut sketch, &mut rng);
+            alone += u64::from(met.judge(&sketch, &mut rng).contains(&code));
+        }
+        assert!(alone >= EACH, "{code} was met in {alone} traces of its own");
+    }
+    let mut never = Vec::new();
+    for (at, &left) in HealthCode::ALL.iter().enumerate() {
+        for &right in &HealthCode::ALL[..at] {
+            let hit = (0..TRIES).any(|attempt| {
+                let mut rng = next();
+                let mut sketch = base::sketch(&mut rng);
+                let mut both = [left, right];
+                both.rotate_left((attempt % 2) as usize);
+                both.iter().for_each(|&code| faults::add(code, &mut sketch, &mut rng));
+                met.judge(&sketch, &mut rng).is_superset(&both.into())
+            });
+            assert!(!(hit && faults::exclude_each_other(left, right)), "{left} with {right}");
+            if !hit && !faults::exclude_each_other(left, right) {
+                never.push((left, right));
+            }
+        }
+    }
+    println!("{} traces, {} pairs of codes", met.traces.len(), met.pairs.len());
+    for (code, count) in &met.codes {
+        println!("{count:6} {code}");
+    }
+    assert!(never.is_empty(), "never met together: {never:?}");
+    assert_eq!(met.codes.len(), HealthCode::ALL.len());
+    assert!(met.codes.values().all(|count| *count >= 20));
+    assert!(met.traces.len() >= 2000, "{} traces", met.traces.len());
+}
+
+#[test]
+fn samples_are_as_the_neighbour_has_them() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace");
+    let mut judged = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let read = TraceDocument::parse(&text).is_ok();
+        assert_eq!(read, neighbour::document(&text).is_ok(), "{}", path.display());
+        // The neighbour says nothing of a trace whose nodes' ids collide.
+        if read && neighbour::document(&text).and_then(neighbour::evidence).is_ok() {
+            judge(&text, &[]);
+            judged += 1;
+        }
+    }
+    assert!(judged >= 35, "{judged}");
+}
+
+/// A root from 10 to 110 and the measured span `m` from 20 to 100.
+fn two_spans() -> Sketch {
+    let mut sketch = Sketch { meta: base::sketch(&mut Rng::new(1)).meta, ..Sketch::default() };
+    sketch.contract()["required_semantic_labels"] = json!([]);
+    for class in ["gpu_expected_semantic_labels", "cpu_only_semantic_labels"] {
+        sketch.contract()[class] = json!([]);
+    }
+    sketch.contract().as_object_mut().unwrap().remove("gradient_contract");
+    sketch.contract()["gradients"] = json!("none");
+    sketch.add_span(None, 10, Some(100));
+    sketch.add_span(Some(0), 20, Some(80));
+    sketch.spans[1].id = "m".to_owned();
+    sketch.spans[1].measured = true;
+    sketch
+}
+
+/// Changes a trace so that a rule holds just so, or, with `true`, no longer.
+type Limit = (HealthCode, fn(&mut Sketch, bool));
+
+const LIMITS: [Limit; 25] = [
+    (HealthCode::ChildOutsideParent, |sketch, over| {
+        sketch.add_span(Some(1), 20 - u64::from(over), Some(0));
+    }),
+    (HealthCode::ChildOutsideParent, |sketch, over| {
+        sketch.add_span(Some(1), 20, Some(80 + u64::from(over)));
+    }),
+    (HealthCode::ChildOutsideParent, |sketch, over| {
+        // Ends stay at the end of their range: the parent's is there, or one before.
+        sketch.spans[0].duration = Some(u64::MAX - 10 - u64::from(over));
+        sketch.add_span(Some(0), u64::MAX - 3, Some(90));
+    }),
+    (HealthCode::OperationOutsideSpan, |sketch, over| {
+        sketch.add_op("m", 20 - u64::from(over), 0);
+    }),
+    (HealthCode::OperationOutsideSpan, |sketch, over| {
+        sketch.add_op("m", 100, u64::from(over));
+    }),
+    (HealthCode::MemoryOutsideSpan, |sketch, over| {
+        sketch.add_memory("alloc", 20 - u64::from(over), "p", "t", "m", 1);
+    }),
+    (HealthCode::MemoryOutsideSpan, |sketch, over| {
+        sketch.add_memory("alloc", 100 + u64::from(over), "p", "t", "m", 1);
+    }),
+    (HealthCode::MemoryOutsideSpan, |sketch, over| {
+        sketch.spans[1].duration = over.then_some(80);
+        sketch.failed = Some("why".to_owned());
+        sketch.add_memory("alloc", 101, "p", "t", "m", 1);
+    }),
+    (HealthCode::EmptyDeviceInterval, |sketch, over| {
+        sketch.add_interval("m", 5, u64::from(!over));
+    }),
+    (HealthCode::RunProvenanceInvalid, |sketch, over| {
+        sketch.meta["capture_step"] = json!(1);
+        sketch.meta["warmup_steps"] = json!(u64::from(over));
+    }),
+    (HealthCode::RunProvenanceInvalid, |sketch, over| {
+        // A space of no width is no white space.
+        sketch.meta["device"] = json!(if over { "\u{2003}" } else { "\u{200b}" });
+    }),
+    (HealthCode::GradientStateNormInconsistent, |sketch, over| {
+        sketch.add_gradient("r", "k", "present", Some(if over { 0.0 } else { 5e-324 }));
+    }),
+    (HealthCode::GradientStateNormInconsistent, |sketch, over| {
+        sketch.add_gradient("r", "k", "zero", Some(if over { -0.0 } else { 0.0 }));
+    }),
+    (HealthCode::GradientActiveFamilyBelowMinimum, |sketch, over| {
+        sketch.add_family("active", 1 + u64::from(over), &["present", "zero", "missing"]);
+    }),
+    (HealthCode::GradientConditionalFamilyBelowMinimum, |sketch, over| {
+        let first = if over { "present" } else { "zero" };
+        sketch.add_family("data_conditional", 2, &[first, "missing"]);
+    }),
+    (HealthCode::GradientConditionalFamilyBelowMinimum, |sketch, over| {
+        let second = if over { "zero" } else { "present" };
+        sketch.add_family("data_conditional", 2, &["present", second, "missing"]);
+    }),
+    (HealthCode::GradientActiveFamilyBelowMinimum, |sketch, over| {
+        // A failed capture is held to its families only where it saw all of them.
+        sketch.failed = Some("why".to_owned());
+        sketch.add_family("active", 2, &["present", if over { "missing" } else { "" }]);
+    }),
+    (HealthCode::GradientConditionalFamilyBelowMinimum, |sketch, over| {
+        sketch.failed = Some("why".to_owned());
+        sketch.add_family("data_conditional", 2, &["present", if over { "zero" } else { "" }]);
+    }),
+    (HealthCode::GradientContractInvalid, |sketch, over| {
+        sketch.add_family("active", 2 + u64::from(over), &["present", "present"]);
+    }),
+    (HealthCode::AllocationSizeMismatch, |sketch, over| {
+        sketch.add_memory("alloc", 30, "p", "t", "m", 8);
+        sketch.add_memory("alloc", 31, "p", "u", "m", 8 + u64::from(over));
+    }),
+    (HealthCode::DuplicateAllocation, |sketch, over| {
+        sketch.add_memory("alloc", 30, "p", "t", "m", 8);
+        sketch.add_memory("alloc", 31, "p", if over { "t" } else { "u" }, "m", 8);
+    }),
+    (HealthCode::UnpairedFree, |sketch, over| {
+        // Of one time, the file's order decides.
+        for action in if over { ["free", "alloc"] } else { ["alloc", "free"] } {
+            sketch.add_memory(action, 30, "p", "t", "m", 8);
+        }
+    }),
+    (HealthCode::UnpairedFree, |sketch, over| {
+        sketch.add_memory("free", 31 - 2 * u64::from(over), "p", "t", "m", 8);
+        sketch.add_memory("alloc", 30, "p", "t", "m", 8);
+    }),
+    (HealthCode::EmptyDataEdgeEndpoint, |sketch, over| {
+        sketch.add_tensor("m", " ");
+        let from = if over { "" } else { " " };
+        sketch.edges.push(json!({ "edge_kind": "data", "from_tensor": from, "to_tensor": " " }));
+    }),
+    (HealthCode::RequiredSemanticLabelCardinality, |sketch, over| {
+        sketch.contract()["required_semantic_labels"] = json!(["label"]);
+        sketch.spans[0].name = if over { "label " } else { "label" }.to_owned();
+    }),
+];
+
+#[test]
+fn each_rule_holds_up_to_its_limit_and_not_beyond() {
+    for (at, (code, change)) in LIMITS.into_iter().enumerate() {
+        let met = [false, true].map(|over| {
+            let mut sketch = two_spans();
+            change(&mut sketch, over);
+            judge(&sketch.text(&mut Rng::new(7)), &[]).contains(&code)
+        });
+        assert_eq!(met, [false, true], "limit {at}, {code}");
+    }
+}
