@@ -120,14 +120,18 @@ impl<C: Clock> Recorder<'_, C> {
 
     /// An operation of a node, with its output's shape and its inputs.
     pub fn op(&self, node: NameId, fact: &OpFact<'_>) {
-        if !self.wants(node) {
-            return;
+        if self.wants(node) {
+            self.store_op(self.header::<Op>(fact.start, node, Level::TIMING), fact, false);
         }
+    }
+
+    /// Stores an operation. The header says where it belongs and which of its identities are names;
+    /// of the inputs all are, or none.
+    pub(crate) fn store_op(&self, mut header: RecordHeader, fact: &OpFact<'_>, named: bool) {
         let wanted = shape_records(fact.shape);
         let shapes = wanted.min(GROUP_MAX - 1);
         let room = (GROUP_MAX - 1 - shapes) * DIMS;
         let inputs = fact.inputs.get(..room).unwrap_or(fact.inputs);
-        let mut header = self.header::<Op>(fact.start, node, Level::TIMING);
         header.flags |= if fact.input_bytes.is_some() { flags::OP_INPUT_BYTES } else { 0 };
         self.flag_truncated(&mut header, wanted > shapes || inputs.len() < fact.inputs.len());
         let records = 1 + shapes + inputs.len().div_ceil(DIMS);
@@ -147,14 +151,17 @@ impl<C: Clock> Recorder<'_, C> {
             put_shape(store, header, fact.shape, shapes);
             for five in inputs.chunks(DIMS) {
                 let tensors = core::array::from_fn(|i| five.get(i).copied().unwrap_or_default());
-                store.put_continued(header, 0, &OpInput { tensors });
+                store.put_continued(header, named_inputs(named, five), &OpInput { tensors });
             }
         });
     }
 
     /// A tensor's metadata.
     pub fn tensor(&self, node: NameId, fact: &TensorFact<'_>) {
-        self.tensor_group(node, fact, None, Level::METADATA, Planes::TENSORS);
+        if self.wants(node) {
+            let header = self.header::<Tensor>(C::ticks(), node, Level::METADATA);
+            self.store_tensor(header, fact, None);
+        }
     }
 
     /// Statistics of a tensor, and the range of its values when known. With `observed` the tensor's
@@ -167,34 +174,34 @@ impl<C: Clock> Recorder<'_, C> {
         stats: &Stats,
         range: Option<&Range>,
     ) {
-        let context = if observed { 0 } else { flags::TENSOR_CONTEXT };
-        let planes =
-            if observed { Planes::TENSORS.union(Planes::STATISTICS) } else { Planes::STATISTICS };
-        self.tensor_group(node, fact, Some((context, stats, range)), Level::NUMERICS, planes);
+        if self.wants(node) {
+            let mut header = self.header::<Tensor>(C::ticks(), node, Level::NUMERICS);
+            header.flags |= if observed { 0 } else { flags::TENSOR_CONTEXT };
+            self.store_tensor(header, fact, Some((stats, range)));
+        }
     }
 
-    fn tensor_group(
+    /// Stores a tensor's metadata, and statistics of it when there are any. The header says where it
+    /// belongs, which of its identities are names, and whether it is only context.
+    pub(crate) fn store_tensor(
         &self,
-        node: NameId,
+        mut header: RecordHeader,
         fact: &TensorFact<'_>,
-        stats: Option<(u16, &Stats, Option<&Range>)>,
-        level: Level,
-        planes: Planes,
+        stats: Option<(&Stats, Option<&Range>)>,
     ) {
-        if !self.wants(node) {
-            return;
-        }
+        let is_context = header.flags & flags::TENSOR_CONTEXT != 0;
+        let of_tensor = if is_context { Planes::NONE } else { Planes::TENSORS };
+        let of_stats = if stats.is_some() { Planes::STATISTICS } else { Planes::NONE };
+        let planes = of_tensor.union(of_stats);
         let fits =
             fact.shape.len() <= DIMS && fact.shape.iter().all(|&dim| u32::try_from(dim).is_ok());
-        let own = 1 + stats.map_or(0, |(_, _, range)| 1 + usize::from(range.is_some()));
+        let own = 1 + stats.map_or(0, |(_, range)| 1 + usize::from(range.is_some()));
         let wanted = shape_records((!fits).then_some(fact.shape));
         let shapes = wanted.min(GROUP_MAX - own);
-        let mut header = self.header::<Tensor>(C::ticks(), node, level);
         header.flags |= fact.contiguous.map_or(0, |contiguous| {
             flags::TENSOR_LAYOUT | if contiguous { flags::TENSOR_CONTIGUOUS } else { 0 }
         });
         header.flags |= if fact.requires_grad { flags::TENSOR_REQUIRES_GRAD } else { 0 };
-        header.flags |= stats.map_or(0, |(context, ..)| context);
         self.flag_truncated(&mut header, wanted > shapes);
         self.group(own + shapes, (header.ticks, header.ticks), planes, |store| {
             let dim = |i| if fits { fact.shape.get(i).map_or(0, |&dim| dim as u32) } else { 0 };
@@ -209,7 +216,7 @@ impl<C: Clock> Recorder<'_, C> {
             };
             store.put(header, &tensor);
             put_shape(store, header, (!fits).then_some(fact.shape), shapes);
-            if let Some((_, stats, range)) = stats {
+            if let Some((stats, range)) = stats {
                 store.put_continued(header, 0, stats);
                 if let Some(range) = range {
                     store.put_continued(header, 0, range);
@@ -228,35 +235,60 @@ impl<C: Clock> Recorder<'_, C> {
 
     /// What became of a parameter's gradient; the norm, when there is one.
     pub fn gradient(&self, root: NameId, key: NameId, state: GradientState, norm: Option<f64>) {
-        if !self.wants(key) {
-            return;
+        if self.wants(key) {
+            let header = self.header::<Gradient>(C::ticks(), key, Level::METADATA);
+            self.store_gradient(header, root, state, norm);
         }
-        let mut header = self.header::<Gradient>(C::ticks(), key, Level::METADATA);
+    }
+
+    /// Stores what became of a gradient.
+    pub(crate) fn store_gradient(
+        &self,
+        mut header: RecordHeader,
+        root: NameId,
+        state: GradientState,
+        norm: Option<f64>,
+    ) {
         header.flags |= if norm.is_some() { flags::GRADIENT_NORM } else { 0 };
         self.store(header, &Gradient { norm: norm.unwrap_or_default(), root, state });
     }
 
     /// A storage was allocated.
     pub fn alloc(&self, node: NameId, fact: &MemoryFact<'_>) {
+        if self.wants(node) {
+            self.store_alloc(self.header::<Alloc>(C::ticks(), node, Level::METADATA), fact);
+        }
+    }
+
+    /// Stores an allocation. The header says where it belongs and which of its identities are names.
+    pub(crate) fn store_alloc(&self, header: RecordHeader, fact: &MemoryFact<'_>) {
         let MemoryFact { storage, tensor, bytes, op, dtype, device, category, .. } = *fact;
         let alloc = Alloc { storage, tensor, bytes, op, dtype, device, category };
-        self.memory(node, fact, &alloc);
+        self.store_memory(header, fact, &alloc);
     }
 
     /// A storage was freed.
     pub fn free(&self, node: NameId, fact: &MemoryFact<'_>) {
-        let MemoryFact { storage, tensor, bytes, op, dtype, device, category, .. } = *fact;
-        let free = Free { storage, tensor, bytes, op, dtype, device, category };
-        self.memory(node, fact, &free);
+        if self.wants(node) {
+            self.store_free(self.header::<Free>(C::ticks(), node, Level::METADATA), fact);
+        }
     }
 
-    fn memory<P: Payload>(&self, node: NameId, fact: &MemoryFact<'_>, payload: &P) {
-        if !self.wants(node) {
-            return;
-        }
+    /// The same of a free.
+    pub(crate) fn store_free(&self, header: RecordHeader, fact: &MemoryFact<'_>) {
+        let MemoryFact { storage, tensor, bytes, op, dtype, device, category, .. } = *fact;
+        let free = Free { storage, tensor, bytes, op, dtype, device, category };
+        self.store_memory(header, fact, &free);
+    }
+
+    fn store_memory<P: Payload>(
+        &self,
+        mut header: RecordHeader,
+        fact: &MemoryFact<'_>,
+        payload: &P,
+    ) {
         let wanted = shape_records(fact.shape);
         let shapes = wanted.min(GROUP_MAX - 1);
-        let mut header = self.header::<P>(C::ticks(), node, Level::METADATA);
         self.flag_truncated(&mut header, wanted > shapes);
         self.group(1 + shapes, (header.ticks, header.ticks), Planes::LOGICAL_MEMORY, |store| {
             store.put(header, payload);
@@ -266,10 +298,14 @@ impl<C: Clock> Recorder<'_, C> {
 
     /// A sample of a device's memory.
     pub fn device_memory(&self, fact: &DeviceMemoryFact) {
-        if !self.wants(NameId::NONE) {
-            return;
+        if self.wants(NameId::NONE) {
+            let header = self.header::<DeviceMemory>(C::ticks(), NameId::NONE, Level::METADATA);
+            self.store_device_memory(header, fact);
         }
-        let mut header = self.header::<DeviceMemory>(C::ticks(), NameId::NONE, Level::METADATA);
+    }
+
+    /// Stores a sample of a device's memory.
+    pub(crate) fn store_device_memory(&self, mut header: RecordHeader, fact: &DeviceMemoryFact) {
         let mut take = |value: Option<u64>, flag| {
             header.flags |= if value.is_some() { flag } else { 0 };
             value.unwrap_or_default()
@@ -347,6 +383,13 @@ impl<C: Clock> Recorder<'_, C> {
             self.block().shown.truncated();
         }
     }
+}
+
+/// The flags of these inputs, at most five, where they are names.
+fn named_inputs(named: bool, inputs: &[TensorId]) -> u16 {
+    let flag =
+        |(i, id): (usize, &TensorId)| if id.is_none() { 0 } else { flags::OP_INPUT_NAMED << i };
+    if named { inputs.iter().enumerate().map(flag).fold(0, |all, flag| all | flag) } else { 0 }
 }
 
 /// Stores a shape as `records` continuations.

@@ -17,7 +17,7 @@ use crate::sync::AtomicU32;
 use crate::sync::{array, const_fn};
 
 /// Slots of the recorder's own lane.
-const RECORDER_SLOTS: usize = 128;
+pub(crate) const RECORDER_SLOTS: usize = 128;
 
 /// What a mapping begins and ends on: a multiple of every page size that the target has.
 #[cfg(feature = "std")]

@@ -49,6 +49,9 @@
 //! installs (`install`). What moves between threads is a [`DetachedSpan`]; a future is put in one by
 //! [`InSpanExt`]. With feature `tracing` there is a layer for what is instrumented with that.
 //!
+//! With `std`, a [`session`] records one step with texts for names, as programs do that were written
+//! for `candle-graph`.
+//!
 //! Without `std`, [`Probe::new`] goes into a `static`, [`ProbeRef::claim`] gives a [`Lane`], the
 //! macros take the lane, and the application polls a [`Drain`] into any [`Sink`].
 #![cfg_attr(not(feature = "std"), no_std)]
@@ -79,6 +82,8 @@ mod record;
 #[cfg(feature = "std")]
 mod recording;
 mod ring;
+#[cfg(all(feature = "std", not(all(loom, test))))]
+pub mod session;
 mod shared;
 mod sink;
 mod site;
@@ -134,8 +139,8 @@ pub use tracing_layer::TmrunLayer;
 
 pub use tmrun_formats::wire::{Kind, Range, Stats};
 pub use tmrun_formats::{
-    Category, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId, Pattern,
-    PatternError, Phase, SpanId, SpanKind, StorageId, TensorId, Ticks,
+    Category, ClockCode, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId,
+    Pattern, PatternError, Phase, SpanId, SpanKind, StorageId, TensorId, Ticks,
 };
 
 /// The quick start of the README compiles.

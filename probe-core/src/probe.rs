@@ -2,9 +2,10 @@
 
 use core::marker::PhantomData;
 
-use tmrun_formats::{DType, DeviceCode, LaneId, Level, NameId};
+use tmrun_formats::{ClockCode, DType, DeviceCode, LaneId, Level, NameId};
 
 use crate::clock::Clock;
+use crate::codes::DeviceClock;
 use crate::image::{Image, ImageRef};
 use crate::lane::LaneBlock;
 use crate::levels::ThresholdCell;
@@ -13,7 +14,7 @@ use crate::names::Shown;
 use crate::names::{ArenaBlock, BYTES_PER_NAME, Entry, Names, Node};
 use crate::record::Lane;
 use crate::ring::Slot;
-use crate::shared::{FIRST_DEVICE, FIRST_DTYPE, Shared};
+use crate::shared::{FIRST_CLOCK, FIRST_DEVICE, FIRST_DTYPE, Shared};
 use crate::sync::{AtomicU32, Ordering, array, const_fn};
 
 /// A recorder's memory: `LANES` rings of `SLOTS` records, a table of `NAMES` names (with 64 bytes
@@ -97,13 +98,13 @@ impl<C, const LANES: usize, const SLOTS: usize, const NAMES: usize> core::fmt::D
 pub struct ProbeRef<'p, C> {
     pub(crate) shared: &'p Shared,
     pub(crate) lanes: &'p [LaneBlock],
-    entries: &'p [Entry],
-    index: &'p [[AtomicU32; 2]],
-    arena: &'p [ArenaBlock],
+    pub(crate) entries: &'p [Entry],
+    pub(crate) index: &'p [[AtomicU32; 2]],
+    pub(crate) arena: &'p [ArenaBlock],
     /// What the foci ask for of each node, by its id from 1.
-    focused: &'p [ThresholdCell],
+    pub(crate) focused: &'p [ThresholdCell],
     pub(crate) image: ImageRef<'p>,
-    clock: PhantomData<fn() -> C>,
+    pub(crate) clock: PhantomData<fn() -> C>,
 }
 
 impl<C> Clone for ProbeRef<'_, C> {
@@ -226,6 +227,14 @@ impl<'p, C> ProbeRef<'p, C> {
             show(code.and_then(|at| self.image.codes.dtypes.get(usize::from(at))), name);
             code.map_or(DType::OTHER, |at| DType(FIRST_DTYPE + at))
         })
+    }
+
+    /// The code of a clock of a device, defined on first use; `backend` says what reads it.
+    /// [`ClockCode::OTHER`] when 64 are defined.
+    pub fn device_clock(&self, name: &str, device: DeviceCode, backend: &str) -> ClockCode {
+        let clock = DeviceClock { name: self.name(name), device, backend: self.name(backend) };
+        let code = self.shared.clocks.code(clock);
+        code.map_or(ClockCode::OTHER, |at| ClockCode(FIRST_CLOCK + at))
     }
 
     /// The level in force for every node; `None` while nothing is recording.

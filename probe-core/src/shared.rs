@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use tmrun_formats::wire::{DTypeV1, DeviceV1, Frame};
-use tmrun_formats::{DType, DeviceCode, NameId, Planes};
+use tmrun_formats::wire::{ClockV1, DTypeV1, DeviceV1, Frame};
+use tmrun_formats::{ClockCode, DType, DeviceCode, NameId, Planes};
 
-use crate::codes::CodeTable;
+use crate::codes::{ClockTable, Clocks, CodeTable};
 use crate::lane::LaneBlock;
 use crate::levels::Levels;
 use crate::names::{NameCounters, Names};
@@ -17,6 +17,8 @@ use crate::sync::{AtomicBool, AtomicU32, Ordering, Word, const_fn};
 pub(crate) const FIRST_DEVICE: u8 = 1;
 /// The first code that a file defines by a frame.
 pub(crate) const FIRST_DTYPE: u8 = 128;
+/// The first code that a file defines by a frame.
+pub(crate) const FIRST_CLOCK: u8 = 1;
 
 /// The part of a probe that does not depend on its sizes.
 pub(crate) struct Shared {
@@ -27,6 +29,7 @@ pub(crate) struct Shared {
     pub(crate) names: NameCounters,
     pub(crate) devices: CodeTable<254>,
     pub(crate) dtypes: CodeTable<127>,
+    pub(crate) clocks: ClockTable,
     pub(crate) places: PlaceCodes,
     pub(crate) no_lane_told: MissedTold,
     /// The image is mapped to a file: what is interned is copied there too.
@@ -114,6 +117,7 @@ impl Shared {
                 names: NameCounters::new(),
                 devices: CodeTable::new(),
                 dtypes: CodeTable::new(),
+                clocks: ClockTable::new(),
                 places: PlaceCodes::new(),
                 no_lane_told: MissedTold::new(),
                 #[cfg(feature = "std")]
@@ -124,12 +128,13 @@ impl Shared {
         }
     }
 
-    /// Hands the frames of these device and dtype codes to `each`.
+    /// Hands the frames of these device, dtype and clock codes to `each`.
     pub(crate) fn emit_codes(
         &self,
         names: Names<'_>,
         devices: Range<u8>,
         dtypes: Range<u8>,
+        clocks: Clocks,
         each: &mut dyn FnMut(&Frame<'_>),
     ) {
         let text = |name: NameId| names.get(name).map_or("", |node| node.name);
@@ -140,6 +145,11 @@ impl Shared {
         for (at, name) in self.dtypes.range(dtypes) {
             let code = DType(FIRST_DTYPE + at);
             each(&Frame::DType(DTypeV1 { code, name: text(name), bits: 0 }));
+        }
+        for (at, clock) in self.clocks.of(clocks) {
+            let (code, device) = (ClockCode(FIRST_CLOCK + at), clock.device);
+            let (name, backend) = (text(clock.name), text(clock.backend));
+            each(&Frame::Clock(ClockV1 { code, name, device, backend }));
         }
     }
 }

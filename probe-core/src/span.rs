@@ -111,9 +111,16 @@ impl<'l, C: Clock> SpanGuard<'l, C> {
         SpanGuard::of(Opened::anywhere::<C>(block, name), shape)
     }
 
+    /// No span.
     #[inline(always)]
-    const fn inert() -> Self {
+    pub(crate) const fn inert() -> Self {
         Self::of(None, SpanShape::FUNCTION)
+    }
+
+    /// When it began; `None` when it is not recorded.
+    #[cfg(feature = "std")]
+    pub(crate) fn start(&self) -> Option<Ticks> {
+        self.opened.map(|opened| opened.top.start())
     }
 
     /// The span's id on its lane; none when it is not recorded.

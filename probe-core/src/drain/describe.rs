@@ -8,6 +8,7 @@ use tmrun_formats::{LaneId, NameId};
 
 use super::Drain;
 use crate::clock::Clock;
+use crate::codes::Clocks;
 use crate::lane::LaneBlock;
 use crate::names::Names;
 use crate::sink::Sink;
@@ -23,6 +24,7 @@ pub(super) struct Known {
     pub(super) names: u32,
     pub(super) devices: u8,
     pub(super) dtypes: u8,
+    pub(super) clocks: Clocks,
     /// The newest site.
     site: Option<&'static Site>,
 }
@@ -51,21 +53,27 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// Writes what the file does not know of names, sites and codes.
     pub(super) fn write_new_names(&mut self) -> Result<(), S::Error> {
         let (names, shared) = (self.probe.names(), self.probe.shared);
-        let count = names.count();
+        // What refers to the others first: then those are among the others.
+        let clocks = shared.clocks.defined();
         let (devices, dtypes) = (shared.devices.count(), shared.dtypes.count());
+        let count = names.count();
         let known = &self.known;
         let (from, from_device, from_dtype) = (known.names + 1, known.devices, known.dtypes);
-        if count > known.names || (devices, dtypes) != (from_device, from_dtype) {
+        let new_clocks = clocks & !known.clocks;
+        let new_codes = (devices, dtypes) != (from_device, from_dtype) || new_clocks != 0;
+        if count > known.names || new_codes {
             // An id may be handed out before its entry is there. No record that was observed has
             // it, but one may have an id behind it.
             let ready = |id: &u32| names.get(NameId(*id)).is_some();
             let to = (from..=count).take_while(ready).last().unwrap_or(known.names);
             self.out.meta(&|each: &mut dyn FnMut(&Frame<'_>)| {
                 (from..=to).filter_map(|id| name(names, id)).for_each(|frame| each(&frame));
-                shared.emit_codes(names, from_device..devices, from_dtype..dtypes, each);
+                let (devices, dtypes) = (from_device..devices, from_dtype..dtypes);
+                shared.emit_codes(names, devices, dtypes, new_clocks, each);
             })?;
             self.write_copied((to + 1..=count).filter_map(|id| name(names, id)))?;
             (self.known.names, self.known.devices, self.known.dtypes) = (to, devices, dtypes);
+            self.known.clocks = clocks;
         }
         let last = self.known.site;
         let is_new = |site: &&'static Site| !last.is_some_and(|last| core::ptr::eq(*site, last));
@@ -80,10 +88,10 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// file.
     pub(super) fn write_names_again(&mut self) -> Result<(), S::Error> {
         let (names, shared) = (self.probe.names(), self.probe.shared);
-        let Known { names: last, devices, dtypes, .. } = self.known;
+        let Known { names: last, devices, dtypes, clocks, .. } = self.known;
         self.out.meta(&|each: &mut dyn FnMut(&Frame<'_>)| {
             (1..=last).filter_map(|id| name(names, id)).for_each(|frame| each(&frame));
-            shared.emit_codes(names, 0..devices, 0..dtypes, each);
+            shared.emit_codes(names, 0..devices, 0..dtypes, clocks, each);
         })?;
         self.write_copied((last + 1..=names.count()).filter_map(|id| name(names, id)))
     }

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use tmrun_formats::trace::RunError;
+
 use crate::drain::{Summary, Unavailable};
 use crate::levels::FocusError;
 
@@ -29,6 +31,8 @@ pub enum RecordError {
         /// What the recording came to.
         summary: Summary,
     },
+    /// The run promises what cannot be kept, or does not say where it comes from.
+    Run(RunError),
     /// TMRUN_LEVEL is set to something that is no level.
     Level {
         /// What it is set to.
@@ -83,6 +87,7 @@ impl std::fmt::Display for RecordError {
                 path.display(),
                 summary.sink_failed
             ),
+            Self::Run(error) => write!(f, "the run cannot be recorded as declared: {error}"),
             Self::Level { found } => write!(
                 f,
                 "TMRUN_LEVEL is {found:?}: expected 0, 1, 2, 3, pulse, timing, metadata or numerics"
@@ -118,6 +123,7 @@ impl std::error::Error for RecordError {
             | Self::Rings { source, .. }
             | Self::Thread { source } => Some(source),
             Self::Focus(error) => Some(error),
+            Self::Run(error) => Some(error),
             Self::Level { .. } | Self::FocusList { .. } | Self::Forked { .. } => None,
         }
     }

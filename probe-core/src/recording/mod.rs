@@ -13,6 +13,7 @@ mod flight;
 mod fork;
 mod host;
 mod parts;
+mod promise;
 mod retain;
 mod rotate;
 mod run;
@@ -20,6 +21,8 @@ mod thread;
 mod worker;
 
 pub use error::RecordError;
+#[cfg(target_os = "linux")]
+pub(crate) use fork::forget;
 pub use retain::DumpOn;
 pub use run::ProfileRun;
 pub use thread::Recording;

@@ -2,11 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use tmrun_formats::trace::{
+    CaptureContract, ComparisonIdentity, RunError, TimingMode, TracePhase, TraceRun,
+};
 use tmrun_formats::wire::{Frame, ItemV1, RunV1, TagV1};
 use tmrun_formats::{Level, Phase, RunId};
 
-use super::host;
 use super::retain::Retain;
+use super::{host, promise};
 
 /// What a run is. Everything but entry point, step and device has a sensible default.
 ///
@@ -23,10 +26,10 @@ use super::retain::Retain;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProfileRun {
     entrypoint: String,
-    phase: Phase,
+    pub(crate) phase: Phase,
     pub(super) capture_step: u64,
     device: String,
-    warmup_steps: u64,
+    warmup_steps: Option<u64>,
     run_id: Option<String>,
     correlation_id: Option<String>,
     profile: String,
@@ -38,6 +41,8 @@ pub struct ProfileRun {
     measured_region_synchronized: bool,
     device_synchronized: bool,
     tags: Vec<(String, String)>,
+    contract: Option<CaptureContract>,
+    identity: Option<ComparisonIdentity>,
     pub(super) level: Option<Level>,
     pub(super) foci: Vec<(String, Level)>,
     pub(super) replace: bool,
@@ -48,23 +53,23 @@ pub struct ProfileRun {
 
 impl ProfileRun {
     /// A training run: its entry point, the update that it begins with (from 1) and its device.
-    pub fn training(entrypoint: &str, step: u64, device: &str) -> Self {
-        Self::new(entrypoint, step, device, Phase::TRAIN)
+    pub fn training(entrypoint: impl Into<String>, step: u64, device: impl Into<String>) -> Self {
+        Self::new(entrypoint.into(), step, device.into(), Phase::TRAIN)
     }
 
     /// An inference run: its entry point, the invocation that it begins with and its device.
-    pub fn inference(entrypoint: &str, step: u64, device: &str) -> Self {
-        Self::new(entrypoint, step, device, Phase::INFER)
+    pub fn inference(entrypoint: impl Into<String>, step: u64, device: impl Into<String>) -> Self {
+        Self::new(entrypoint.into(), step, device.into(), Phase::INFER)
     }
 
-    fn new(entrypoint: &str, step: u64, device: &str, phase: Phase) -> Self {
+    fn new(entrypoint: String, step: u64, device: String, phase: Phase) -> Self {
         let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
         Self {
-            entrypoint: entrypoint.to_owned(),
+            entrypoint,
             phase,
             capture_step: step,
-            device: device.to_owned(),
-            warmup_steps: 0,
+            device,
+            warmup_steps: None,
             run_id: None,
             correlation_id: None,
             profile: profile.to_owned(),
@@ -76,6 +81,8 @@ impl ProfileRun {
             measured_region_synchronized: false,
             device_synchronized: false,
             tags: Vec::new(),
+            contract: None,
+            identity: None,
             level: None,
             foci: Vec::new(),
             replace: false,
@@ -130,31 +137,32 @@ impl ProfileRun {
         self.flight_recorder()
     }
 
-    /// Invocations that warm up before the first one that counts.
+    /// Invocations that warm up before the first one that counts; 0 without, and all before the
+    /// captured one where a [session](crate::session) captures one.
     #[must_use]
     pub fn warmup_steps(mut self, steps: u64) -> Self {
-        self.warmup_steps = steps;
+        self.warmup_steps = Some(steps);
         self
     }
 
     /// The run's identity, when the application has one; drawn at random without.
     #[must_use]
-    pub fn run_id(mut self, id: &str) -> Self {
-        self.run_id = Some(id.to_owned());
+    pub fn run_id(mut self, id: impl Into<String>) -> Self {
+        self.run_id = Some(id.into());
         self
     }
 
     /// What joins this run to others of the same work.
     #[must_use]
-    pub fn correlation_id(mut self, id: &str) -> Self {
-        self.correlation_id = Some(id.to_owned());
+    pub fn correlation_id(mut self, id: impl Into<String>) -> Self {
+        self.correlation_id = Some(id.into());
         self
     }
 
     /// The build profile, when it is not the debug or release that the probe was built with.
     #[must_use]
-    pub fn profile(mut self, profile: &str) -> Self {
-        profile.clone_into(&mut self.profile);
+    pub fn profile(mut self, profile: impl Into<String>) -> Self {
+        self.profile = profile.into();
         self
     }
 
@@ -177,22 +185,22 @@ impl ProfileRun {
 
     /// The static analysis that `static_id`s were copied from.
     #[must_use]
-    pub fn analysis_id(mut self, id: &str) -> Self {
-        self.analysis_id = Some(id.to_owned());
+    pub fn analysis_id(mut self, id: impl Into<String>) -> Self {
+        self.analysis_id = Some(id.into());
         self
     }
 
     /// The build that runs.
     #[must_use]
-    pub fn build_id(mut self, id: &str) -> Self {
-        self.build_id = Some(id.to_owned());
+    pub fn build_id(mut self, id: impl Into<String>) -> Self {
+        self.build_id = Some(id.into());
         self
     }
 
     /// The version of candle.
     #[must_use]
-    pub fn candle_version(mut self, version: &str) -> Self {
-        self.candle_version = Some(version.to_owned());
+    pub fn candle_version(mut self, version: impl Into<String>) -> Self {
+        self.candle_version = Some(version.into());
         self
     }
 
@@ -203,18 +211,83 @@ impl ProfileRun {
         self
     }
 
-    /// The application synchronises the device around every span that it reports.
+    /// The application synchronises the device around every span that it reports, and so before and
+    /// after the measured region.
     #[must_use]
     pub fn device_synchronized(mut self) -> Self {
         self.device_synchronized = true;
+        self.measured_region_synchronized = true;
         self
     }
 
-    /// A descriptive tag.
+    /// A descriptive tag; of two with one key the last holds.
     #[must_use]
-    pub fn tag(mut self, key: &str, value: &str) -> Self {
-        self.tags.push((key.to_owned(), value.to_owned()));
+    pub fn tag(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
+        let key = key.into();
+        self.tags.retain(|(known, _)| *known != key);
+        self.tags.push((key, value.into()));
         self
+    }
+
+    /// How much of each plane this run promises to observe. It is checked before the file is made.
+    #[must_use]
+    pub fn capture_contract(mut self, contract: CaptureContract) -> Self {
+        self.contract = Some(contract);
+        self
+    }
+
+    /// What has to be equal for this run to be compared with another. It is checked before the file
+    /// is made.
+    #[must_use]
+    pub fn comparison_identity(mut self, identity: ComparisonIdentity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// The same run as one that a session captures a step of: with all that is asked for, and with
+    /// what the step's number says of the rest, where the application says nothing.
+    pub(crate) fn of_session(mut self) -> Self {
+        let step = self.capture_step;
+        let what = if self.phase == Phase::INFER { "inference" } else { "update" };
+        self.level = self.level.or(Some(Level::NUMERICS));
+        self.warmup_steps = self.warmup_steps.or(Some(step.saturating_sub(1)));
+        self.correlation_id =
+            self.correlation_id.or_else(|| Some(format!("{}/{what}-{step}", self.entrypoint)));
+        self
+    }
+
+    /// Holds all that is held of the run of a trace.
+    pub(crate) fn check_as_trace(&self) -> Result<(), RunError> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "drawn".to_owned());
+        let infers = self.phase == Phase::INFER;
+        let synchronized = self.device_synchronized;
+        let run = TraceRun {
+            run_id: text(&self.run_id),
+            correlation_id: text(&self.correlation_id),
+            entrypoint: self.entrypoint.clone(),
+            phase: if infers { TracePhase::Infer } else { TracePhase::Train },
+            timestamp: "now".to_owned(),
+            capture_step: self.capture_step,
+            warmup_steps: self.warmup_steps.unwrap_or(0),
+            device: self.device.clone(),
+            measured_region_device_synchronized: self.measured_region_synchronized,
+            timing_mode: if synchronized {
+                TimingMode::DeviceSynchronized
+            } else {
+                TimingMode::Host
+            },
+            capture_contract: self.contract.clone().unwrap_or_default(),
+            comparison_identity: self.identity.clone(),
+            tags: self.tags.iter().cloned().collect(),
+            candle_version: self.candle_version.clone(),
+        };
+        run.check()
+    }
+
+    /// Holds that what the run promises can be kept: its contract, and its identity.
+    pub(super) fn check_promises(&self) -> Result<(), RunError> {
+        self.identity.as_ref().map_or(Ok(()), ComparisonIdentity::check)?;
+        Ok(self.contract.as_ref().map_or(Ok(()), CaptureContract::check)?)
     }
 
     /// Hands the frames that describe the run to `write`.
@@ -237,7 +310,7 @@ impl ProfileRun {
             device: &self.device,
             phase: self.phase,
             capture_step: self.capture_step,
-            warmup_steps: self.warmup_steps,
+            warmup_steps: self.warmup_steps.unwrap_or(0),
             device_synchronized: self.device_synchronized,
             measured_region_synchronized: self.measured_region_synchronized,
             candle_version: self.candle_version.as_deref(),
@@ -257,6 +330,10 @@ impl ProfileRun {
         let items = self.cargo_features.iter().map(|text| Frame::CargoFeature(ItemV1 { text }));
         frames.extend(items);
         frames.extend(self.cfg.iter().map(|text| Frame::Cfg(ItemV1 { text })));
+        frames.extend(self.identity.as_ref().map(promise::identity_frame));
+        if let Some(contract) = &self.contract {
+            promise::contract_frames(contract, |frame| frames.push(frame));
+        }
         write(&frames)
     }
 }

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1};
 
@@ -15,6 +16,7 @@ use super::{ProfileRun, RecordError, asked, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
 use crate::drain::{Drain, Hold, Summary};
+use crate::lane::LaneBlock;
 use crate::probe::ProbeRef;
 
 /// A running recording. Finish it: one that is dropped is marked as failed.
@@ -34,14 +36,16 @@ impl<C: Clock> ProbeRef<'static, C> {
     ///
     /// # Errors
     ///
-    /// When the probe is being recorded already, the file exists or cannot be created, TMRUN_LEVEL
-    /// is no level, a focus is none, or no thread can be had.
+    /// When the probe is being recorded already, the file exists or cannot be created, the run
+    /// promises what cannot be kept, TMRUN_LEVEL is no level, a focus is none, or no thread can be
+    /// had.
     pub fn record(
         &self,
         path: impl AsRef<Path>,
         run: ProfileRun,
     ) -> Result<Recording, RecordError> {
         let path = path.as_ref().to_owned();
+        run.check_promises().map_err(RecordError::Run)?;
         let (level, foci) = (asked::level(&run)?, asked::foci(self, &run)?);
         // The probe first: the file may be the one that it is being recorded into.
         let hold = Hold::take(*self).map_err(RecordError::Unavailable)?;
@@ -132,6 +136,19 @@ impl Recording {
     /// The file that the rings are mapped to, with [`ProfileRun::flight_recorder`].
     pub fn rings(&self) -> Option<&Path> {
         self.rings.as_deref()
+    }
+
+    /// Waits until what is stored on this lane now is taken from its ring.
+    pub(crate) fn flush(&self, lane: &LaneBlock) -> Result<(), RecordError> {
+        if self.process != std::process::id() {
+            return Err(RecordError::Forked { path: self.path.clone() });
+        }
+        let head = lane.observe_head();
+        let is_running = || self.thread.as_ref().is_some_and(|thread| !thread.is_finished());
+        while lane.taken() < head && is_running() {
+            std::thread::sleep(Duration::from_micros(500));
+        }
+        Ok(())
     }
 
     /// Ends a run that did what it was to do: writes what is pending and no more.
