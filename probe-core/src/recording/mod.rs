@@ -21,7 +21,7 @@ mod thread;
 mod worker;
 
 pub use error::RecordError;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(all(loom, test))))]
 pub(crate) use fork::forget;
 pub use retain::DumpOn;
 pub use run::ProfileRun;

@@ -36,11 +36,14 @@ mod unix {
     use core::ptr::NonNull;
     use std::sync::OnceLock;
 
+    type Push = unsafe extern "C" fn(*const c_char) -> c_int;
+    type Pop = unsafe extern "C" fn() -> c_int;
+
     /// What is called of the library.
     #[derive(Debug)]
     pub(super) struct Library {
-        push: unsafe extern "C" fn(*const c_char) -> c_int,
-        pop: unsafe extern "C" fn() -> c_int,
+        push: Push,
+        pop: Pop,
     }
 
     impl Library {
@@ -70,8 +73,8 @@ mod unix {
             // `int nvtxRangePushA(const char*)` and `int nvtxRangePop(void)`.
             unsafe {
                 Some(Self {
-                    push: core::mem::transmute::<*mut c_void, _>(push.as_ptr()),
-                    pop: core::mem::transmute::<*mut c_void, _>(pop.as_ptr()),
+                    push: core::mem::transmute::<*mut c_void, Push>(push.as_ptr()),
+                    pop: core::mem::transmute::<*mut c_void, Pop>(pop.as_ptr()),
                 })
             }
         }

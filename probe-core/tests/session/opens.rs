@@ -219,11 +219,11 @@ fn a_name_that_finds_no_room_is_counted_and_its_record_is_there() {
     let scalars = file.of(Kind::Scalar as u8);
     let unnamed = scalars.iter().filter(|scalar| scalar.name == 0).count() as u64;
     assert!(scalars.len() == 10 && unnamed >= 7, "{unnamed}");
-    let counted = file.frames().into_iter().filter_map(|frame| match frame {
+    let mut counted = file.frames().into_iter().filter_map(|frame| match frame {
         Frame::RecorderCost(cost) => Some(cost.unnamed),
         _ => None,
     });
-    assert_eq!(counted.last(), Some(unnamed), "at the end");
+    assert_eq!(counted.next_back(), Some(unnamed), "at the end");
 }
 
 #[test]
