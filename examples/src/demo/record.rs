@@ -21,11 +21,11 @@ pub fn run_of(args: &Args) -> ProfileRun {
     ProfileRun::training("demo::train", 1, "cpu")
         .level(Level(args.level))
         .replace(true)
-        .correlation_id(&format!("demo-seed-{}", args.seed))
+        .correlation_id(format!("demo-seed-{}", args.seed))
         .candle_version(CANDLE)
         .tag("model", "transformer")
-        .tag("seed", &args.seed.to_string())
-        .tag("steps", &args.steps.to_string())
+        .tag("seed", args.seed.to_string())
+        .tag("steps", args.steps.to_string())
         .tag("planted_nan", if args.plant_nan { "yes" } else { "no" })
 }
 
