@@ -14,6 +14,16 @@
     clippy::panic,
     clippy::unwrap_used
 )]
+#![cfg_attr(
+    test,
+    allow(
+        clippy::arithmetic_side_effects,
+        clippy::expect_used,
+        clippy::indexing_slicing,
+        clippy::panic,
+        clippy::unwrap_used
+    )
+)]
 
 pub mod capabilities;
 mod error;
