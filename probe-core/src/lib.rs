@@ -49,7 +49,7 @@
 //! installs (`install`). What moves between threads is a [`DetachedSpan`]; a future is put in one by
 //! [`InSpanExt`]. With feature `tracing` there is a layer for what is instrumented with that.
 //!
-//! With `std`, a [`session`] records one step with texts for names, as programs do that were written
+//! With `std`, a `session` records one step with texts for names, as programs do that were written
 //! for `candle-graph`.
 //!
 //! Without `std`, [`Probe::new`] goes into a `static`, [`ProbeRef::claim`] gives a [`Lane`], the
