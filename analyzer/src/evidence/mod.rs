@@ -37,6 +37,6 @@ mod link;
 mod read;
 
 pub use error::EvidenceError;
-pub use index::Index;
+pub use index::{Index, Storages, Tensors, Tree};
 pub use link::{Groups, Link};
 pub use read::read;

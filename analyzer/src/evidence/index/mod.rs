@@ -5,9 +5,11 @@ mod storages;
 mod tensors;
 
 use super::{EvidenceError, Groups, Link};
-use spans::{Ids, Tree};
-use storages::Storages;
-use tensors::Tensors;
+pub use spans::Tree;
+pub use storages::Storages;
+pub use tensors::Tensors;
+
+use spans::Ids;
 use tmrun_formats::trace::{Edge, TraceDocument};
 
 /// Where everything that a trace names is, in linear time and memory.

@@ -65,9 +65,9 @@ impl Sketch {
         &mut self.meta["capture_contract"]
     }
 
-    /// A closed span, which is added where there is none; never one of a cycle.
+    /// A span that ended, with some time behind it; it is added where there is none.
     pub fn closed(&mut self, rng: &mut Rng) -> usize {
-        let closed = |span: &SpanSketch| span.duration.is_some();
+        let closed = |span: &SpanSketch| span.duration.is_some() && span.end() < u64::MAX;
         let all: Vec<_> = (0..self.spans.len()).filter(|&at| closed(&self.spans[at])).collect();
         if !all.is_empty() {
             return *rng.pick(&all);
