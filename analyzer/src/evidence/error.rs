@@ -14,4 +14,13 @@ pub enum EvidenceError {
         /// How many there are.
         found: usize,
     },
+    /// Two nodes of the graph would have one id.
+    #[error(
+        "two nodes of the graph have the id {id:?}: operations are `<span>/op/<number>` and tensors \
+         `tensor/<id>`, so expected no span to be called that; rename it"
+    )]
+    NodeTwice {
+        /// The id.
+        id: String,
+    },
 }

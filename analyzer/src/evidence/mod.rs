@@ -25,16 +25,22 @@
     )
 )]
 
+pub mod activations;
 pub mod capabilities;
 mod error;
 pub mod facts;
 pub mod findings;
 pub mod gaps;
 pub mod gpu;
+pub mod graph;
 pub mod health;
 mod index;
+mod intervals;
 mod link;
+pub mod memory;
+mod ranks;
 mod read;
+pub mod timing;
 
 pub use error::EvidenceError;
 pub use index::{Index, Storages, Tensors, Tree};

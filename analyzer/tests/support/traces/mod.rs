@@ -5,6 +5,7 @@
 pub mod base;
 pub mod faults;
 pub mod neighbour;
+pub mod planes;
 pub mod rng;
 pub mod sketch;
 

@@ -1,0 +1,5 @@
+//! What the test of the planes counts, and what it checks by itself.
+
+pub mod hits;
+pub mod peaks;
+pub mod rules;
