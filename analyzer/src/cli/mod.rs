@@ -8,6 +8,7 @@ mod open;
 mod output;
 mod progress;
 mod salvage;
+mod summary;
 mod text;
 mod verify;
 
@@ -44,6 +45,7 @@ enum Command {
     Verify(verify::VerifyArgs),
     Salvage(salvage::SalvageArgs),
     Audit(audit::AuditArgs),
+    Summary(summary::SummaryArgs),
 }
 
 /// What came of a command that could do its work.
@@ -72,6 +74,9 @@ pub(crate) enum Failure {
     /// The recording could not be salvaged.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
+    /// The trace says nothing.
+    #[error(transparent)]
+    Trace(#[from] summary::TraceError),
     /// The output could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -105,6 +110,7 @@ impl Failure {
             | Self::Open(_)
             | Self::Convert(_)
             | Self::Salvage(_)
+            | Self::Trace(_)
             | Self::Usage(_) => false,
         }
     }
@@ -119,6 +125,7 @@ impl Cli {
             Command::Verify(args) => verify::run(args),
             Command::Salvage(args) => salvage::run(args),
             Command::Audit(args) => audit::run(args),
+            Command::Summary(args) => summary::run(args),
         }
     }
 }

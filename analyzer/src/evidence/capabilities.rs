@@ -195,7 +195,7 @@ fn gradient_coverage<'d>(trace: &TraceDocument<'_>, health: &Health<'_>) -> Capa
     }
     let reason = match level {
         CapabilityLevel::Complete => format!(
-            "{} parameters of {} families are as the gradient_contract {} has them",
+            "{} parameters of {} families, as in gradient_contract {}",
             exact.expected.len(),
             exact.families.len(),
             exact.manifest_sha256

@@ -28,8 +28,7 @@ pub fn of<'d>(
     let summary = graph.map(|graph| &graph.summary);
     if let Some(span) = summary.and_then(|summary| summary.slowest_host_spans.first()) {
         let what = format!(
-            "{:?} has the most host time of its own inside the measured region: {} of {} ({}; the \
-             span: {} of {})",
+            "{:?}: most host time of its own in the measured region, {} ({} in all; {}, {} of {})",
             span.name,
             Ms(span.measured_overlap_self_time_ns),
             Ms(span.host_self_time_ns),
@@ -43,7 +42,7 @@ pub fn of<'d>(
     }
     if let Some(span) = summary.and_then(|summary| summary.slowest_device_spans.first()) {
         let (name, device) = (&span.name, &span.device);
-        let what = format!("{name:?} kept {device:?} busy longest: {}", Ms(span.device_busy_ns));
+        let what = format!("{name:?}: kept {device:?} busy longest, {}", Ms(span.device_busy_ns));
         let level = capabilities.nested_device_time.level;
         let code = FindingCode::LargestObservedDeviceBusyTime;
         add(code, what, span.id.clone(), vec![CapabilityKind::NestedDeviceTime], level);
@@ -53,8 +52,7 @@ pub fn of<'d>(
         && activations.host_time.level.is_available()
     {
         let what = format!(
-            "{:?} took the most host time of all operations that produce an activation: {}; on an \
-             asynchronous device that is not the device's time",
+            "{:?}: most host time of the operations that produce an activation, {}; not the device's",
             operation.name,
             Ms(operation.observed_host_duration_ns),
         );
@@ -69,7 +67,7 @@ pub fn of<'d>(
         && (correlation.level.is_available() && binding.level.is_available())
     {
         let what = format!(
-            "{:?} has the greatest total of Nsight's kernels: {}",
+            "{:?}: greatest total of Nsight's kernels, {}",
             kernel.name,
             Ms(kernel.total_ns)
         );

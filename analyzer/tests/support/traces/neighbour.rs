@@ -15,11 +15,17 @@ pub fn document(text: &str) -> Result<theirs::TraceDocument, String> {
     theirs::TraceDocument::from_events(events).map_err(|error| error.to_string())
 }
 
-/// The neighbour's evidence.
+/// The neighbour's evidence, without reports of Nsight.
 pub fn evidence(document: theirs::TraceDocument) -> Result<Value, String> {
-    let absent = NsightEvidence::unavailable("not asked for");
-    let packet =
-        EvidencePacket::from_document(document, absent).map_err(|error| error.to_string())?;
+    evidence_with(document, NsightEvidence::unavailable("not asked for"))
+}
+
+/// The neighbour's evidence, with what it read of Nsight's reports.
+pub fn evidence_with(
+    document: theirs::TraceDocument,
+    gpu: NsightEvidence,
+) -> Result<Value, String> {
+    let packet = EvidencePacket::from_document(document, gpu).map_err(|error| error.to_string())?;
     serde_json::to_value(packet).map_err(|error| error.to_string())
 }
 
@@ -87,4 +93,21 @@ pub fn without_prose(mut evidence: Value) -> Value {
     blank(&mut evidence["gpu"]["correlation"], &["reason"]);
     blank(&mut evidence, &["gaps"]);
     evidence
+}
+
+/// The first place where two values differ, and what is there in each.
+pub fn difference(ours: &Value, theirs: &Value) -> Option<String> {
+    let inside = |name: &dyn std::fmt::Display, ours: &Value, theirs: &Value| {
+        difference(ours, theirs).map(|found| format!("/{name}{found}"))
+    };
+    match (ours, theirs) {
+        (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => {
+            left.iter().find_map(|(key, value)| inside(key, value, &right[key]))
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let pairs = left.iter().zip(right).enumerate();
+            pairs.into_iter().find_map(|(at, (left, right))| inside(&at, left, right))
+        }
+        _ => (ours != theirs).then(|| format!(": ours {ours}, theirs {theirs}")),
+    }
 }

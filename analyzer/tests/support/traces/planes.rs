@@ -51,7 +51,7 @@ fn spans(sketch: &mut Sketch, rng: &mut Rng) {
             name: format!("name {}", rng.below(9)),
             start,
             duration: (!(failed && rng.one_in(4))).then_some(end - start + past),
-            kind: *rng.pick(&["function", "op", "op", "module"]),
+            kind: rng.pick::<&str>(&["function", "op", "op", "module"]),
             measured: at == measured && !(failed && rng.one_in(3)),
             step: None,
         });
