@@ -130,9 +130,17 @@ impl<'t, 'd> Events<'t, 'd> {
         }
     }
 
-    /// The id of the span that a fact hangs on.
+    /// The id of the span that a fact hangs on, whose time the trace has.
     fn span(&mut self, fact: &Fact<'_>) -> Cow<'d, str> {
-        let (node, moved) = self.tree.place(fact.lane, fact.within, (fact.first, fact.last));
+        self.hung(self.tree.place(fact.lane, fact.within, (fact.first, fact.last)))
+    }
+
+    /// The id of the span that a fact hangs on, whose time the trace does not have.
+    fn span_of_untimed(&mut self, fact: &Fact<'_>) -> Cow<'d, str> {
+        self.hung(self.tree.place_untimed(fact.lane, fact.within, (fact.first, fact.last)))
+    }
+
+    fn hung(&mut self, (node, moved): (Node, bool)) -> Cow<'d, str> {
         self.told.moved_facts = self.told.moved_facts.saturating_add(moved.into());
         Cow::Borrowed(self.ids.text(node))
     }
@@ -208,7 +216,7 @@ impl<'t, 'd> Events<'t, 'd> {
         let Some(shape) = dims_of(fact.group, &tensor) else {
             return self.told.leave_out(LeftOut::TensorShape);
         };
-        let span_id = self.span(fact);
+        let span_id = self.span_of_untimed(fact);
         let label = self.name(head.name);
         let dtype = self.texts.dtype(tensor.dtype);
         let device = self.texts.device(tensor.device);
@@ -266,7 +274,7 @@ impl<'t, 'd> Events<'t, 'd> {
 
     fn scalar(&mut self, fact: &Fact<'d>) {
         let Some((head, Scalar { value })) = read::<Scalar>(fact) else { return };
-        let (span_id, label) = (self.span(fact), self.name(head.name));
+        let (span_id, label) = (self.span_of_untimed(fact), self.name(head.name));
         if label.trim().is_empty() {
             return self.told.leave_out(LeftOut::Stats);
         }
@@ -434,7 +442,7 @@ impl<'t, 'd> Events<'t, 'd> {
         let node = launched.and_then(|id| self.tree.named((interval.lane, id)));
         let span_id = match node {
             Some(node) => Cow::Borrowed(self.ids.text(node)),
-            None if interval.span == 0 => self.span(fact),
+            None if interval.span == 0 => self.span_of_untimed(fact),
             None => {
                 self.told.moved_facts = self.told.moved_facts.saturating_add(1);
                 Cow::Borrowed(Ids::ROOT)

@@ -101,8 +101,22 @@ impl Tree {
         is_step && from <= first && last <= to && (first, last) != (from, to)
     }
 
-    /// Where a fact hangs that was recorded on a lane within a span, and whether that is not the span
-    /// that was recorded.
+    /// Where something hangs that a trace has no time for: on the span that it was recorded of, even if
+    /// that has ended by then.
+    pub(super) fn place_untimed(
+        &self,
+        lane: LaneId,
+        of: Option<SpanId>,
+        edges: (Ticks, Ticks),
+    ) -> (Node, bool) {
+        match of.and_then(|id| self.rows.find((lane, id))) {
+            Some(span) => (self.within(span, lane, edges), false),
+            None => self.place(lane, of, edges),
+        }
+    }
+
+    /// Where something hangs that was recorded on a lane within a span, and whether that is not the
+    /// span that was recorded.
     pub(super) fn place(
         &self,
         lane: LaneId,

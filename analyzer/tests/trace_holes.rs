@@ -1,0 +1,262 @@
+//! Traces of recordings of which something is missing, or stands at another time than what it is of.
+
+mod support;
+
+use candle_graph_v10 as neighbour;
+use support::Builder;
+use support::record::{gap, span, step};
+use tmrun::scan::Recording;
+use tmrun::slice::Region;
+use tmrun::trace::{Derived, LeftOut, Trace};
+use tmrun_formats::trace::CoverageLevel;
+use tmrun_formats::wire::{
+    Alloc, ContractV1, Frame, Free, Gap, Gradient, LabelV1, Payload, Record, RecordHeader, Scalar,
+    Span, flags,
+};
+use tmrun_formats::{
+    GapReason, GradientState, LaneId, Level, NameId, Planes, SpanId, StorageId, TensorId, Ticks,
+};
+
+/// A record of something within a span.
+fn of<P: Payload>(ticks: u64, within: u32, flags: u16, payload: &P) -> Record {
+    let header = RecordHeader::of::<P>(Level::METADATA);
+    let (ticks, name) = (Ticks(ticks), NameId(2));
+    Record::new(RecordHeader { ticks, name, flags, span: within, ..header }, payload)
+}
+
+/// A span within another one.
+fn inner(start: u64, end: u64, id: u32, parent: u64) -> Record {
+    let payload =
+        Span { end: Ticks(end), parent: SpanId(parent), depth: parent as u16, ..Span::default() };
+    of(start, id, 0, &payload)
+}
+
+fn scalar(ticks: u64, within: u32) -> Record {
+    of(ticks, within, 0, &Scalar { value: 0.5 })
+}
+
+fn alloc(ticks: u64, storage: u64, tensor: u64, bytes: u64) -> Record {
+    let (storage, tensor) = (StorageId(storage), TensorId(tensor));
+    of(ticks, 0, 0, &Alloc { storage, tensor, bytes, ..Alloc::default() })
+}
+
+fn free(ticks: u64, storage: u64, tensor: u64, bytes: u64) -> Record {
+    let (storage, tensor) = (StorageId(storage), TensorId(tensor));
+    of(ticks, 0, 0, &Free { storage, tensor, bytes, ..Free::default() })
+}
+
+fn missing(planes: Planes, reason: GapReason) -> Record {
+    let payload = Gap {
+        first: Ticks(1_300),
+        last: Ticks(1_400),
+        records: 3,
+        groups: 3,
+        planes,
+        lane: LaneId(0),
+        reason,
+    };
+    of(1_300, 0, 0, &payload)
+}
+
+/// A finished recording with these records on its lane.
+fn file(records: &[Record]) -> Vec<u8> {
+    Builder::started().records(0, records).finish()
+}
+
+/// The trace of step 1, of which the neighbour must find no error.
+fn derived<R>(file: &[u8], look: impl FnOnce(Derived<'_>) -> R) -> R {
+    let recording = Recording::open(file, "test").expect("a header");
+    let region = Region::of(&recording, Some(1)).expect("the step");
+    let trace = Trace::of(&recording, &region);
+    let derived = trace.derive();
+    let text = derived.document.write(Vec::new()).expect("a trace that a reader takes");
+    let written = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(written.path(), text).expect("it is written");
+    let document = neighbour::parse_trace(written.path()).expect("the neighbour reads it");
+    let health = neighbour::trace::analyze_health(&document);
+    assert!(health.structurally_valid, "{:?}", health.issues);
+    look(derived)
+}
+
+fn parent_of<'d>(derived: &'d Derived<'_>, id: &str) -> Option<&'d str> {
+    let span = derived.document.spans.iter().find(|span| span.id.ends_with(id));
+    span.expect("the span").parent.as_deref()
+}
+
+#[test]
+fn what_is_said_of_a_span_that_has_ended_hangs_on_it_where_a_trace_has_no_time_for_it() {
+    let file = file(&[
+        step(1_000, 1, false),
+        inner(1_100, 1_200, 1, 0),
+        scalar(1_500, 1),
+        step(1_900, 1, true),
+    ]);
+    derived(&file, |derived| {
+        assert!(derived.document.tensor_stats[0].span_id.ends_with(".0000000001"));
+        assert_eq!(derived.told.moved_facts, 0);
+    });
+}
+
+#[test]
+fn what_was_recorded_within_a_lost_span_hangs_on_what_is_left_around_it() {
+    // Span 2 is lost, and with it what links 3 to 1; span 5 has no survivor around it.
+    let records =
+        [step(1_000, 1, false), inner(1_300, 1_400, 3, 2), scalar(1_450, 2), inner(1_100, 1_600, 1, 0)];
+    let more = [inner(1_700, 1_750, 5, 4), step(1_900, 1, true)];
+    let file = Builder::started().records(0, &records).skip(0, 2).records(0, &more).finish();
+    derived(&file, |derived| {
+        let outer = parent_of(&derived, ".0000000003").expect("a parent");
+        assert!(outer.ends_with(".0000000001"), "{outer}");
+        assert_eq!(parent_of(&derived, ".0000000005"), Some("step"));
+        assert_eq!(parent_of(&derived, ".0000000001"), Some("step"));
+        assert_eq!(derived.told.moved_spans.len(), 2, "{:?}", derived.told.moved_spans);
+        assert!(derived.document.tensor_stats[0].span_id.ends_with(".0000000001"));
+        assert_eq!(derived.told.moved_facts, 1);
+        let lost: Vec<_> = derived.told.gaps.iter().map(|gap| gap.records).collect();
+        assert_eq!(lost, [2]);
+    });
+}
+
+#[test]
+fn a_child_that_outlives_its_parent_hangs_on_the_first_ancestor_that_has_it() {
+    let file = file(&[
+        step(1_000, 1, false),
+        inner(1_300, 1_400, 2, 1),
+        inner(1_350, 1_500, 3, 2),
+        inner(1_200, 1_600, 1, 0),
+        step(1_900, 1, true),
+    ]);
+    derived(&file, |derived| {
+        let outer = parent_of(&derived, ".0000000003").expect("a parent");
+        assert!(outer.ends_with(".0000000001"), "{outer}");
+        assert_eq!(derived.told.moved_spans.len(), 1);
+        let moved = derived.document.spans.iter().find(|span| span.id.ends_with("3"));
+        assert_eq!(moved.and_then(|span| span.duration_ns), Some(150), "no time is altered");
+    });
+}
+
+fn contract() -> ContractV1 {
+    ContractV1 {
+        measurement_scope: 0,
+        operations: 2,
+        activations: 2,
+        tensors: 2,
+        gradients: 2,
+        logical_memory: 2,
+        physical_memory: 2,
+        device_timing: 2,
+    }
+}
+
+/// The planes that are not `complete` any more when this is missing of the step.
+fn refuted(planes: Planes, reason: GapReason) -> Vec<&'static str> {
+    let gradient = Gradient { norm: 0.5, root: NameId(1), state: GradientState::PRESENT };
+    let entry = Frame::GradientEntry(tmrun_formats::wire::GradientEntryV1 {
+        root: "forward",
+        key: "loss",
+        family: "all",
+    });
+    let family = Frame::GradientFamily(tmrun_formats::wire::GradientFamilyV1 {
+        family: "all",
+        expectation: 0,
+        min_present: 1,
+    });
+    let label = Frame::Label(LabelV1 { text: "forward", list: 0 });
+    let file = Builder::started()
+        .meta(&[Frame::Contract(contract()), entry, family, label])
+        .records(
+            0,
+            &[
+                step(1_000, 1, false),
+                span(1_100, 1_800, 1, 1),
+                of(1_200, 1, flags::GRADIENT_NORM, &gradient),
+                missing(planes, reason),
+                step(1_900, 1, true),
+            ],
+        )
+        .finish();
+    derived(&file, |derived| {
+        let (told, contract) = (&derived.told, &derived.document.run.capture_contract);
+        let levels = [
+            ("operations", contract.operations),
+            ("activations", contract.activations),
+            ("tensors", contract.tensors),
+            ("gradients", contract.gradients),
+            ("logical_memory", contract.logical_memory),
+            ("physical_memory", contract.physical_memory),
+            ("device_timing", contract.device_timing),
+        ];
+        let partial = levels.iter().filter(|(_, level)| *level == CoverageLevel::Partial);
+        let partial: Vec<_> = partial.map(|(name, _)| *name).collect();
+        let planes: Vec<_> = told.refuted.iter().map(|refuted| refuted.plane).collect();
+        assert_eq!(planes, partial);
+        let is_complete = contract.gradients == CoverageLevel::Complete;
+        assert_eq!(contract.gradient_contract.is_some(), is_complete, "it goes with its claim");
+        let because = told.refuted.iter().map(|refuted| &*refuted.because);
+        let name = reason.name().expect("a known reason");
+        assert!(because.into_iter().all(|why| why.contains(name)), "{:?}", told.refuted);
+        partial
+    })
+}
+
+#[test]
+fn a_claim_of_which_something_is_missing_is_taken_back_with_what_rests_on_it() {
+    let lost = |planes| refuted(planes, GapReason::OVERRUN);
+    assert_eq!(lost(Planes::OPERATIONS), ["operations", "activations"]);
+    assert_eq!(lost(Planes::TENSORS), ["activations", "tensors"]);
+    assert_eq!(lost(Planes::GRADIENTS), ["gradients"]);
+    assert_eq!(lost(Planes::LOGICAL_MEMORY), ["activations", "logical_memory"]);
+    assert_eq!(lost(Planes::PHYSICAL_MEMORY), ["physical_memory"]);
+    assert_eq!(lost(Planes::DEVICE_TIMING), ["device_timing"]);
+    assert_eq!(lost(Planes::HOST_TIME).len(), 0, "the format makes no claim of it");
+    assert_eq!(lost(Planes::NONE).len(), 7, "nobody knows what it was");
+    assert_eq!(refuted(Planes::GRADIENTS, GapReason::FOCUS), ["gradients"], "nor asked for");
+}
+
+#[test]
+fn a_storage_whose_free_was_lost_is_not_the_one_that_takes_its_name() {
+    let file = Builder::started()
+        .meta(&[Frame::Contract(contract())])
+        .records(
+            0,
+            &[
+                step(1_000, 1, false),
+                alloc(1_100, 7, 1, 64),
+                alloc(1_200, 7, 2, 64), // a view: another tensor, the same bytes
+                alloc(1_300, 7, 3, 32), // the address again, for something else
+                free(1_400, 7, 3, 32),
+                free(1_500, 8, 4, 16), // never allocated
+                step(1_900, 1, true),
+            ],
+        )
+        .finish();
+    derived(&file, |derived| {
+        let storages: Vec<_> =
+            derived.document.memory.iter().map(|event| &*event.storage_id).collect();
+        let (first, second) = ("0x0000000000000007", "0x0000000000000007#2");
+        assert_eq!(storages, [first, first, second, second]);
+        assert_eq!(derived.told.renamed_storages, [second]);
+        assert_eq!(derived.told.count(LeftOut::Free), 1);
+        let refuted: Vec<_> = derived.told.refuted.iter().map(|refuted| refuted.plane).collect();
+        assert!(refuted.contains(&"logical_memory"), "{refuted:?}");
+    });
+}
+
+#[test]
+fn a_gap_elsewhere_refutes_nothing_of_the_step() {
+    let file = Builder::started()
+        .meta(&[Frame::Contract(ContractV1 { gradients: 0, ..contract() })])
+        .records(
+            0,
+            &[
+                gap(100, 200, 5, 0, GapReason::OVERRUN),
+                step(1_000, 1, false),
+                step(1_900, 1, true),
+                gap(2_000, 2_100, 5, 0, GapReason::OVERRUN),
+            ],
+        )
+        .finish();
+    derived(&file, |derived| {
+        assert!(derived.told.gaps.is_empty() && derived.told.refuted.is_empty());
+    });
+}
