@@ -3,7 +3,7 @@
 //! prints the table and writes `ratios.json` into the target folder.
 //!
 //! Behind `--`: the names of parts (`recording`, `step`, `steady`, `transfer`, `finish`, `reading`,
-//! `json`, `peers`) to run these alone.
+//! `json`, `evidence`, `peers`) to run these alone.
 
 mod finish;
 mod floor;
@@ -26,7 +26,7 @@ type Failure = Box<dyn Error + Send + Sync>;
 /// A part of the table.
 type Part = fn(&mut Table) -> Result<(), Failure>;
 
-const PARTS: [(&str, Part); 8] = [
+const PARTS: [(&str, Part); 9] = [
     ("recording", recording::rows),
     ("step", step::rows),
     ("steady", steady::rows),
@@ -34,6 +34,7 @@ const PARTS: [(&str, Part); 8] = [
     ("finish", finish::rows),
     ("reading", reading::rows),
     ("json", json::rows),
+    ("evidence", peers::evidence),
     ("peers", peers::rows),
 ];
 
