@@ -1,5 +1,6 @@
 //! What others' recorders and rings cost, beside ours in the same process, or with `evidence` behind it
-//! what it costs to derive that: the rows as JSON on standard output. The benchmark `ratios` of the main workspace builds and runs it.
+//! what it costs to derive that: the rows as JSON on standard output. The benchmark `ratios` of the
+//! main workspace builds and runs it.
 
 mod count;
 mod evidence;
