@@ -172,6 +172,8 @@ fn without_a_step_the_only_measured_span_is_the_region() {
     }
     scalar!(PROBE, "behind", 3.0);
     scalar!(PROBE, "far behind", 4.0);
+    // Without steps all of it would be of one invocation.
+    drop(PROBE.step(1));
     recording.finish().expect("it ends");
     let file = std::fs::read(&path).expect("the file");
     let whole = Recording::open(&file, "run").expect("a header");

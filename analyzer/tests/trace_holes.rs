@@ -216,7 +216,7 @@ fn a_claim_of_which_something_is_missing_is_taken_back_with_what_rests_on_it() {
 #[test]
 fn a_storage_whose_free_was_lost_is_not_the_one_that_takes_its_name() {
     let file = Builder::started()
-        .meta(&[Frame::Contract(contract())])
+        .meta(&[Frame::Contract(ContractV1 { gradients: 0, ..contract() })])
         .records(
             0,
             &[

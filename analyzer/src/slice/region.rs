@@ -26,7 +26,8 @@ pub struct Region {
     pub ended: bool,
     /// What it does; 0 stands for the run's phase.
     pub phase: Phase,
-    /// From its first moment on any lane to its last.
+    /// From its first moment on any lane to its last. A recording without steps is of one invocation,
+    /// and what it says before and behind the measured span is said of that: then all of it.
     pub extent: (Ticks, Ticks),
 }
 
@@ -134,7 +135,7 @@ impl Region {
         let Some(number) = step else {
             let failed = recording.meta().terminal.is_none_or(|terminal| !terminal.complete);
             return match found.regions[..] {
-                [region] => Ok(region.region()),
+                [region] => Ok(region.region(steps.map_or_else(|| recording.span(), |_| None))),
                 [] if failed && steps.is_none() => Ok(Self::of_run(recording)),
                 _ => {
                     let regions = found.regions.len() as u64;
@@ -226,7 +227,9 @@ struct MeasuredSpan {
 }
 
 impl MeasuredSpan {
-    fn region(&self) -> Region {
+    /// As a region, of an invocation that has at least this extent.
+    fn region(&self, invocation: Option<(Ticks, Ticks)>) -> Region {
+        let (first, last) = invocation.unwrap_or((self.first, self.last));
         Region {
             measured: Measured::Span(self.lane, self.id),
             lane: self.lane,
@@ -235,7 +238,7 @@ impl MeasuredSpan {
             begun: true,
             ended: self.ended,
             phase: self.phase,
-            extent: (self.first, self.last),
+            extent: (first.min(self.first), last.max(self.last)),
         }
     }
 }

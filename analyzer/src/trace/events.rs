@@ -217,7 +217,7 @@ impl<'t, 'd> Events<'t, 'd> {
             return self.told.leave_out(LeftOut::TensorShape);
         };
         let span_id = self.span_of_untimed(fact);
-        let label = self.name(head.name);
+        let label = (!head.name.is_none()).then(|| self.name(head.name));
         let dtype = self.texts.dtype(tensor.dtype);
         let device = self.texts.device(tensor.device);
         if head.flags & flags::TENSOR_CONTEXT == 0 {
@@ -226,7 +226,7 @@ impl<'t, 'd> Events<'t, 'd> {
             self.document.tensors.push(trace::Tensor {
                 span_id: span_id.clone(),
                 tensor_id,
-                label: Some(label.clone()),
+                label: label.clone(),
                 dense_bytes: dense_bytes(&shape, dtype),
                 shape: shape.clone(),
                 dtype: Cow::Borrowed(dtype),
@@ -237,6 +237,7 @@ impl<'t, 'd> Events<'t, 'd> {
         }
         let mut behind = fact.group.iter().skip(1);
         let Some(stats) = behind.find_map(|record| record.payload::<Stats>()) else { return };
+        let label = label.unwrap_or_else(|| self.name(head.name));
         let range = fact.group.iter().find_map(|record| record.payload::<Range>());
         let elements = shape.iter().try_fold(1_u64, |all, &dim| all.checked_mul(dim));
         let non_finite = u64::from(stats.nan).saturating_add(stats.inf.into());
