@@ -100,8 +100,12 @@ fn what_is_said_of_a_span_that_has_ended_hangs_on_it_where_a_trace_has_no_time_f
 #[test]
 fn what_was_recorded_within_a_lost_span_hangs_on_what_is_left_around_it() {
     // Span 2 is lost, and with it what links 3 to 1; span 5 has no survivor around it.
-    let records =
-        [step(1_000, 1, false), inner(1_300, 1_400, 3, 2), scalar(1_450, 2), inner(1_100, 1_600, 1, 0)];
+    let records = [
+        step(1_000, 1, false),
+        inner(1_300, 1_400, 3, 2),
+        scalar(1_450, 2),
+        inner(1_100, 1_600, 1, 0),
+    ];
     let more = [inner(1_700, 1_750, 5, 4), step(1_900, 1, true)];
     let file = Builder::started().records(0, &records).skip(0, 2).records(0, &more).finish();
     derived(&file, |derived| {
