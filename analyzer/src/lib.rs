@@ -2,10 +2,13 @@
 
 pub mod audit;
 pub mod convert;
+pub mod diff;
 pub mod evidence;
 pub mod input;
+pub mod query;
 mod rewrite;
 pub mod salvage;
 pub mod scan;
 pub mod slice;
+pub mod source;
 pub mod trace;

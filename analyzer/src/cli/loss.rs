@@ -59,6 +59,11 @@ impl Loss {
         line
     }
 
+    /// The same, also where nothing is lost.
+    pub(super) fn words(&self) -> String {
+        if self.is_none() { "nothing is lost".to_owned() } else { self.line() }
+    }
+
     /// Says on standard error what was lost, and makes it the outcome.
     pub(super) fn outcome(&self, name: &str) -> Outcome {
         if self.is_none() {

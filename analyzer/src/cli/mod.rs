@@ -2,11 +2,15 @@
 
 mod audit;
 mod convert;
+mod diff;
 mod info;
 mod loss;
 mod open;
 mod output;
+mod overview;
 mod progress;
+mod protocol;
+mod query;
 mod salvage;
 mod summary;
 mod text;
@@ -17,9 +21,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use tmrun::convert::ConvertError;
+use tmrun::evidence::EvidenceError;
 use tmrun::input::InputError;
+use tmrun::query::QueryError;
 use tmrun::salvage::SalvageError;
 use tmrun::scan::OpenError;
+use tmrun::source::SourceError;
 
 /// Reads .tmrun recordings of training and inference runs.
 #[derive(Debug, Parser)]
@@ -46,6 +53,10 @@ enum Command {
     Salvage(salvage::SalvageArgs),
     Audit(audit::AuditArgs),
     Summary(summary::SummaryArgs),
+    Query(query::QueryArgs),
+    Overview(overview::OverviewArgs),
+    Diff(diff::DiffArgs),
+    Protocol(protocol::ProtocolArgs),
 }
 
 /// What came of a command that could do its work.
@@ -74,9 +85,20 @@ pub(crate) enum Failure {
     /// The recording could not be salvaged.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
-    /// The trace says nothing.
+    /// There is nothing to ask.
     #[error(transparent)]
-    Trace(#[from] summary::TraceError),
+    Source(#[from] SourceError),
+    /// The trace says nothing.
+    #[error("{name}: {error}")]
+    Evidence {
+        /// The input.
+        name: String,
+        /// Why.
+        error: EvidenceError,
+    },
+    /// There is no answer.
+    #[error(transparent)]
+    Query(#[from] QueryError),
     /// The output could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -93,6 +115,8 @@ impl Failure {
     const fn is_usage(&self) -> bool {
         match self {
             Self::Convert(error) => error.is_usage(),
+            Self::Source(error) => error.is_usage(),
+            Self::Query(error) => error.is_usage(),
             Self::Usage(_) => true,
             _ => false,
         }
@@ -110,7 +134,9 @@ impl Failure {
             | Self::Open(_)
             | Self::Convert(_)
             | Self::Salvage(_)
-            | Self::Trace(_)
+            | Self::Source(_)
+            | Self::Evidence { .. }
+            | Self::Query(_)
             | Self::Usage(_) => false,
         }
     }
@@ -126,6 +152,10 @@ impl Cli {
             Command::Salvage(args) => salvage::run(args),
             Command::Audit(args) => audit::run(args),
             Command::Summary(args) => summary::run(args),
+            Command::Query(args) => query::run(args),
+            Command::Overview(args) => overview::run(args),
+            Command::Diff(args) => diff::run(args),
+            Command::Protocol(args) => protocol::run(args),
         }
     }
 }

@@ -1,9 +1,11 @@
-//! Opening a recording for a command.
+//! Opening what a command reads.
 
+use tmrun::evidence::EvidenceError;
 use tmrun::scan::{OpenError, Recording, Status};
+use tmrun::source::{Opened, Source, SourceError};
 
 use super::progress::Progress;
-use super::say;
+use super::{Failure, say};
 
 /// Scans a whole recording, with a progress bar where someone may be waiting.
 pub(super) fn recording<'a>(bytes: &'a [u8], name: &str) -> Result<Recording<'a>, OpenError> {
@@ -11,6 +13,19 @@ pub(super) fn recording<'a>(bytes: &'a [u8], name: &str) -> Result<Recording<'a>
     let recording = Recording::open_observed(bytes, name, &|more| progress.add(more));
     progress.finish();
     recording
+}
+
+/// Reads a source whole, with a progress bar where someone may be waiting.
+pub(super) fn source(source: &Source) -> Result<Opened<'_>, SourceError> {
+    let progress = Progress::new(source.bytes(), "scanning");
+    let opened = source.read(&|more| progress.add(more));
+    progress.finish();
+    opened
+}
+
+/// Says of which input nothing can be said.
+pub(super) fn told<T>(name: &str, said: Result<T, EvidenceError>) -> Result<T, Failure> {
+    said.map_err(|error| Failure::Evidence { name: name.to_owned(), error })
 }
 
 /// Says that the file has no trailer, when that is all that is the matter with it.

@@ -1,7 +1,7 @@
 //! Where results go: standard output, or a file that appears whole or not at all.
 
 use std::fs::{self, File, OpenOptions, Permissions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -99,6 +99,11 @@ impl OutputArgs {
 
     pub(super) fn is_stdout(&self) -> bool {
         self.output.as_os_str() == "-"
+    }
+
+    /// Whether somebody reads the result on a terminal who did not ask for JSON.
+    pub(super) fn is_for_people(&self, json: bool) -> bool {
+        !json && self.is_stdout() && io::stdout().is_terminal()
     }
 
     /// Lets `write` write the result. A file is written beside its place, synchronised, and renamed

@@ -5,7 +5,9 @@ use super::{
     EvidenceError, Index, activations, capabilities, facts, findings, gaps, gpu, graph, health,
     memory, timing,
 };
-use tmrun_formats::evidence::{Evidence, EvidenceSchema, Gpu, TensorStats};
+use tmrun_formats::evidence::{
+    Evidence, EvidenceSchema, Gpu, Graph, Health, HealthIssue, HealthSeverity, TensorStats,
+};
 use tmrun_formats::trace::{self, TraceDocument};
 
 /// Everything that a trace says. `gpu` is what was read of Nsight's reports and bound to this trace;
@@ -51,6 +53,27 @@ pub fn derive<'d>(
         activations,
         gpu,
     })
+}
+
+/// The graph of a complete capture that its gradients alone make invalid: what a NaN among them takes
+/// out of the [evidence](derive()) when it is wanted most. `None` where the evidence has it, or where
+/// anything else is wrong.
+///
+/// # Errors
+/// As those of [`derive()`].
+pub fn graph_despite_gradients<'d>(
+    trace: &'d TraceDocument<'_>,
+    health: &Health<'_>,
+) -> Result<Option<Graph<'d>>, EvidenceError> {
+    let of_gradients = |issue: &HealthIssue<'_>| issue.code.as_str().contains("gradient");
+    let mut errors = health.issues.iter().filter(|i| i.severity == HealthSeverity::Error);
+    if health.structurally_valid || !health.capture_complete || !errors.all(of_gradients) {
+        return Ok(None);
+    }
+    let index = Index::of(trace)?;
+    let (timing, lifetimes) =
+        rayon::join(|| timing::of(trace, &index), || Lifetimes::of(trace, &index));
+    graph::of(trace, &index, &lifetimes, &timing).map(Some)
 }
 
 fn stats<'d>(of: &'d trace::TensorStats<'_>) -> TensorStats<'d> {

@@ -65,7 +65,7 @@ mod ranks;
 mod read;
 pub mod timing;
 
-pub use derive::derive;
+pub use derive::{derive, graph_despite_gradients};
 pub use error::EvidenceError;
 pub use index::{Index, Storages, Tensors, Tree};
 pub use link::{Groups, Link};

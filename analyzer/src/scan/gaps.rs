@@ -1,8 +1,9 @@
 //! Gaps: evidence that is missing, with its reason, its time range and its count.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
-use tmrun_formats::json::{self, Object};
+use serde::ser::{Serialize, SerializeStruct, Serializer};
 use tmrun_formats::wire::{self, Kind};
 use tmrun_formats::{GapClass, GapReason, LaneId, Planes, Ticks};
 
@@ -72,27 +73,31 @@ impl Gap {
 
     /// Appends the gap as a JSON object.
     pub fn write_json(&self, out: &mut Vec<u8>) {
-        let mut object = Object::begin(out);
-        object.string("class", self.class.name());
-        push_reason(object.value("reason"), self.reason);
-        match self.lane {
-            Some(lane) => object.u64("lane", lane.0.into()),
-            None => object.null("lane"),
+        // Neither a list of bytes nor a gap refuses anything.
+        let _ = serde_json::to_writer(&mut *out, self);
+    }
+
+    /// What the reason is called in every output.
+    pub fn reason_name(&self) -> Cow<'static, str> {
+        match self.reason.name() {
+            Some(name) => name.into(),
+            None => format!("unknown-{}", self.reason.0).into(),
         }
-        object.u64("first_ns", self.first_ns);
-        object.u64("last_ns", self.last_ns);
-        object.u64("records", self.records);
-        object.u64("groups", self.groups);
-        let planes: Vec<_> = self.planes.names().collect();
-        object.strings("planes", &planes);
-        object.end();
     }
 }
 
-fn push_reason(out: &mut Vec<u8>, reason: GapReason) {
-    match reason.name() {
-        Some(name) => json::push_str(out, name),
-        None => json::push_str(out, &format!("unknown-{}", reason.0)),
+impl Serialize for Gap {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut gap = serializer.serialize_struct("Gap", 8)?;
+        gap.serialize_field("class", self.class.name())?;
+        gap.serialize_field("reason", &self.reason_name())?;
+        gap.serialize_field("lane", &self.lane.map(|lane| lane.0))?;
+        gap.serialize_field("first_ns", &self.first_ns)?;
+        gap.serialize_field("last_ns", &self.last_ns)?;
+        gap.serialize_field("records", &self.records)?;
+        gap.serialize_field("groups", &self.groups)?;
+        gap.serialize_field("planes", &self.planes.names().collect::<Vec<_>>())?;
+        gap.end()
     }
 }
 

@@ -83,7 +83,7 @@ pub(super) fn refute(contract: &mut CaptureContract, told: &mut Told) {
         }
     }
     if contract.gradients != CoverageLevel::Complete {
-        contract.gradient_contract = None;
+        told.gradient_contract = contract.gradient_contract.take();
     }
 }
 

@@ -14,7 +14,7 @@ use tmrun_formats::{Category, EdgeKind, GradientState, LaneId, NameId, SpanId, S
 
 use super::fact::Fact;
 use super::place::Node;
-use super::told::{LeftOut, NonFinite, Told};
+use super::told::{LeftOut, NonFinite, Told, ValueOf};
 use super::{Texts, Time, Tree};
 use crate::convert::{EventId, Id, dims_of, inputs};
 
@@ -253,7 +253,9 @@ impl<'t, 'd> Events<'t, 'd> {
         }
         if non_finite > 0 {
             self.told.non_finite.push(NonFinite {
+                of: ValueOf::Tensor,
                 label: label.clone().into_owned(),
+                span_id: span_id.clone().into_owned(),
                 timestamp_ns: self.time.at(fact.first),
                 nan: stats.nan.into(),
                 positive: range.map(|range| range.positive_inf.into()),
@@ -282,7 +284,9 @@ impl<'t, 'd> Events<'t, 'd> {
         let finite = value.is_finite();
         if !finite {
             self.told.non_finite.push(NonFinite {
+                of: ValueOf::Scalar,
                 label: label.clone().into_owned(),
+                span_id: span_id.clone().into_owned(),
                 timestamp_ns: self.time.at(fact.first),
                 nan: value.is_nan().into(),
                 positive: Some((value == f64::INFINITY).into()),
@@ -317,6 +321,20 @@ impl<'t, 'd> Events<'t, 'd> {
             _ => return self.told.leave_out(LeftOut::Gradient),
         };
         let (root, key) = (self.name(gradient.root), self.name(head.name));
+        if state.0 == trace::GradientState::NonFinite {
+            let (node, _) = self.tree.place(fact.lane, fact.within, (fact.first, fact.last));
+            let span_id = self.ids.text(node).to_owned();
+            let is = |what: fn(f64) -> bool| u64::from(given.is_some_and(what));
+            self.told.non_finite.push(NonFinite {
+                of: ValueOf::Gradient,
+                label: format!("{root}/{key}"),
+                span_id,
+                timestamp_ns: self.time.at(fact.first),
+                nan: is(f64::is_nan),
+                positive: given.map(|norm| (norm == f64::INFINITY).into()),
+                infinite: is(f64::is_infinite),
+            });
+        }
         self.document.gradients.push(trace::Gradient {
             event_id: Cow::Owned(event_id(fact)),
             root,

@@ -47,7 +47,7 @@ use fact::Fact;
 use place::{Node, Tree};
 use row::Rows;
 use texts::Texts;
-pub use told::{LeftOut, NonFinite, Refuted, Told};
+pub use told::{LeftOut, NonFinite, Refuted, Told, ValueOf};
 
 /// A region of a recording, as a trace in the making.
 #[derive(Debug)]
@@ -67,6 +67,8 @@ pub struct Derived<'t> {
     pub document: TraceDocument<'t>,
     /// What it has no place for.
     pub told: Told,
+    /// When its time begins, in nanoseconds of the [recording's](Recording::clock).
+    pub zero_ns: u64,
 }
 
 impl<'r> Trace<'r> {
@@ -114,7 +116,7 @@ impl<'r> Trace<'r> {
             id(a).cmp(&id(b))
         });
         document.by_id = by_id;
-        Derived { document, told }
+        Derived { document, told, zero_ns: time.zero }
     }
 
     /// The first and the last moment of all.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::trace::CoverageLevel;
+use tmrun_formats::trace::{CoverageLevel, GradientContract};
 
 use crate::scan::Gap;
 
@@ -94,18 +94,47 @@ pub struct Told {
     pub non_finite: Vec<NonFinite>,
     /// Planes that were declared to be complete and are not.
     pub refuted: Vec<Refuted>,
+    /// The gradients that the run expected, where the trace cannot hold it to them because it does not
+    /// have all.
+    pub gradient_contract: Option<GradientContract>,
     /// What is missing of the region.
     pub gaps: Vec<Gap>,
+}
+
+/// What a value was of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ValueOf {
+    /// A tensor's elements.
+    Tensor,
+    /// A number.
+    Scalar,
+    /// A gradient's norm.
+    Gradient,
+}
+
+impl ValueOf {
+    /// What it is called in `tmrun.json`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Tensor => "tensor",
+            Self::Scalar => "scalar",
+            Self::Gradient => "gradient",
+        }
+    }
 }
 
 /// A value that is not finite, or several of a tensor.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NonFinite {
-    /// What was looked at.
+    /// What it is a value of.
+    pub of: ValueOf,
+    /// What was looked at; of a gradient `root/key`.
     pub label: String,
+    /// The span that it was recorded within.
+    pub span_id: String,
     /// When, in nanoseconds of the trace.
     pub timestamp_ns: u64,
-    /// NaN.
+    /// NaN. (Of a gradient without a norm nobody knows what it was: all three say nothing then.)
     pub nan: u64,
     /// Positive infinity; `None` where only the infinities together are known.
     pub positive: Option<u64>,

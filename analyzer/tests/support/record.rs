@@ -1,10 +1,12 @@
 //! Single records. Their sequence numbers are the builder's to fill in.
 
 use tmrun_formats::wire::{
-    Gap, LevelChange, Payload, Record, RecordHeader, Scalar, Span, Stats, Step, Tensor, flags,
+    Gap, Gradient, LevelChange, Payload, Record, RecordHeader, Scalar, Span, Stats, Step, Tensor,
+    flags,
 };
 use tmrun_formats::{
-    DType, GapReason, LaneId, Level, LevelSource, NameId, Phase, Planes, TensorId, Ticks,
+    DType, GapReason, GradientState, LaneId, Level, LevelSource, NameId, Phase, Planes, SpanId,
+    TensorId, Ticks,
 };
 
 fn record<P: Payload>(ticks: u64, name: u32, flags: u16, payload: &P) -> Record {
@@ -67,4 +69,19 @@ pub fn gap(first: u64, last: u64, records: u64, lane: u16, reason: GapReason) ->
         reason,
     };
     record(first, 0, 0, &payload)
+}
+
+/// A gradient that is not finite, of the root that is name 1.
+pub fn gradient(ticks: u64, key: u32, norm: Option<f64>) -> Record {
+    let flags = if norm.is_some() { flags::GRADIENT_NORM } else { 0 };
+    let (root, state) = (NameId(1), GradientState::NON_FINITE);
+    record(ticks, key, flags, &Gradient { norm: norm.unwrap_or_default(), root, state })
+}
+
+/// A span in another one of its lane.
+pub fn span_in(parent: u32, (start, end): (u64, u64), id: u32, name: u32) -> Record {
+    let payload = Span { end: Ticks(end), parent: SpanId(parent.into()), ..Span::default() };
+    let header = RecordHeader::of::<Span>(Level::TIMING);
+    let (ticks, name) = (Ticks(start), NameId(name));
+    Record::new(RecordHeader { ticks, name, span: id, ..header }, &payload)
 }

@@ -1,4 +1,4 @@
-//! `tmrun summary INPUT`: what one trace says, and whether it can be believed.
+//! `tmrun summary INPUT`: what one invocation's evidence says, and whether it can be believed.
 
 mod text;
 
@@ -6,32 +6,38 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tmrun::evidence::{EvidenceError, derive, read};
-use tmrun::input::Input;
+use tmrun::evidence::derive;
+use tmrun::source::{Source, SubjectInput};
 use tmrun_formats::evidence::{
     Activations, Capabilities, Evidence, Fact, Finding, Gpu, GraphSummary, Health, Memory, Timing,
 };
-use tmrun_formats::trace::{ReadError, TraceRun};
+use tmrun_formats::trace::TraceRun;
 
+use super::loss::Loss;
 use super::output::OutputArgs;
-use super::{Failure, Outcome, say};
+use super::{Failure, Outcome, open, say};
 
-/// Show what a candle-graph trace says: its health, what it covers, what stands out
+/// Show what one invocation's evidence says: its health, what it covers, what stands out
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Exit codes:
   0  done
-  1  the trace is unreadable, or with --require-valid it is structurally invalid or of a failed capture
-  2  the command line is wrong
+  1  the input is unreadable or has no such step, or with --require-valid it is structurally invalid or
+     of a failed capture
+  2  the command line is wrong; also when the recording has several invocations and no --step chose one
+  3  done, but evidence was lost inside what it covers; standard error says what
 
 Examples:
-  tmrun summary trace.jsonl
+  tmrun summary run.tmrun --step 4711
   tmrun summary --json trace.jsonl | jq '.health.issues[].code'
   tmrun summary --require-valid trace.jsonl > /dev/null")]
 pub(super) struct SummaryArgs {
-    /// The trace, JSONL; - reads standard input
+    /// A recording (.tmrun), a trace (JSONL) or a bundle; - reads standard input
     #[arg(value_name = "INPUT")]
     input: PathBuf,
+    /// The step of a recording that has several
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
     /// Exit with 1 unless the trace is structurally valid and its capture complete
     #[arg(long)]
     require_valid: bool,
@@ -42,48 +48,29 @@ pub(super) struct SummaryArgs {
     output: OutputArgs,
 }
 
-/// A trace of which nothing can be said.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TraceError {
-    /// It is none.
-    #[error("{name}: {error}")]
-    Read {
-        /// The input.
-        name: String,
-        /// Why.
-        error: ReadError,
-    },
-    /// It is one, and says nothing.
-    #[error("{name}: {error}")]
-    Evidence {
-        /// The input.
-        name: String,
-        /// Why.
-        error: EvidenceError,
-    },
-}
-
-/// Says what one trace says. The answer goes to the output, why it is refused to standard error.
+/// Says what one invocation's evidence says. The answer goes to the output, why it is refused to
+/// standard error.
 pub(super) fn run(args: &SummaryArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
-    let input = Input::open(&args.input)?;
-    let name = || input.name().to_owned();
-    let trace = read(&input).map_err(|error| TraceError::Read { name: name(), error })?;
-    let evidence =
-        derive(&trace, None).map_err(|error| TraceError::Evidence { name: name(), error })?;
+    let source = Source::open(&args.input)?;
+    let opened = open::source(&source)?;
+    let part = opened.part(args.step)?;
+    let subject = part.subject();
+    let evidence = open::told(source.name(), derive(subject.trace(), subject.gpu.clone()))?;
     args.output.write(|out| match args.json {
-        true => write_json(input.name(), &evidence, out),
-        false => Ok(out.write_all(text::page(input.name(), &evidence).as_bytes())?),
+        true => write_json(subject.input, &evidence, out),
+        false => Ok(out.write_all(text::page(source.name(), &evidence).as_bytes())?),
     })?;
+    let lost = Loss::of_gaps(subject.lost()).outcome(source.name());
     let Health { structurally_valid, capture_complete, .. } = evidence.health;
     let refusal = match (structurally_valid, capture_complete) {
-        _ if !args.require_valid => return Ok(Outcome::Done),
-        (true, true) => return Ok(Outcome::Done),
+        _ if !args.require_valid => return Ok(lost),
+        (true, true) => return Ok(lost),
         (false, true) => "it is structurally invalid",
         (true, false) => "its capture failed",
         (false, false) => "it is structurally invalid, and its capture failed",
     };
-    say(format_args!("{}: refused by --require-valid: {refusal}", input.name()));
+    say(format_args!("{}: refused by --require-valid: {refusal}", source.name()));
     Ok(Outcome::No)
 }
 
@@ -91,7 +78,7 @@ pub(super) fn run(args: &SummaryArgs) -> Result<Outcome, Failure> {
 #[derive(Serialize)]
 struct Summary<'e, 'd> {
     schema: &'static str,
-    input: &'e str,
+    input: SubjectInput<'e>,
     provenance: &'e TraceRun,
     health: &'e Health<'d>,
     capabilities: &'e Capabilities<'d>,
@@ -113,7 +100,7 @@ struct StatsCount {
 }
 
 fn write_json(
-    input: &str,
+    input: SubjectInput<'_>,
     evidence: &Evidence<'_>,
     mut out: &mut dyn io::Write,
 ) -> Result<(), Failure> {

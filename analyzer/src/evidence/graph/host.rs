@@ -6,7 +6,7 @@ use tmrun_formats::evidence::GraphScope;
 use tmrun_formats::trace::TraceDocument;
 
 /// The host time of every span.
-pub(super) struct Host {
+pub(crate) struct Host {
     /// Each span.
     pub spans: Vec<HostTime>,
     /// How each span belongs to the measured one; not at all if that lies in it.
@@ -17,7 +17,7 @@ pub(super) struct Host {
 
 /// The host time of one span.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct HostTime {
+pub(crate) struct HostTime {
     /// From begin to end.
     pub total: u64,
     /// Less what hangs under it.

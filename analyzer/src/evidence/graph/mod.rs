@@ -10,7 +10,7 @@ mod summary;
 
 use super::memory::Lifetimes;
 use super::{EvidenceError, Index, timing};
-use host::Host;
+pub(crate) use host::Host;
 use ids::Ids;
 use storage::Storage;
 use tmrun_formats::evidence::{Graph, GraphGradient, GraphSchema, GraphTensor, Timing};
@@ -33,7 +33,19 @@ pub fn of<'d>(
     let context = Context { trace, index, ids: &ids, host: &host, storage: &storage };
     let (spans, edges) = rayon::join(|| nodes::of(&context, timing, &rows), || edges::of(&context));
     let summary = summary::of(&context, timing, &rows);
-    let tensors = trace.tensors.iter().map(|tensor| GraphTensor {
+    Ok(Graph {
+        schema: GraphSchema,
+        spans,
+        edges,
+        tensors: tensors(trace).collect(),
+        gradients: gradients(trace).collect(),
+        summary,
+    })
+}
+
+/// The tensors of a trace, as a graph has them.
+pub fn tensors<'d>(trace: &'d TraceDocument<'_>) -> impl ExactSizeIterator<Item = GraphTensor<'d>> {
+    trace.tensors.iter().map(|tensor| GraphTensor {
         span_id: (&*tensor.span_id).into(),
         tensor_id: (&*tensor.tensor_id).into(),
         label: tensor.label.as_deref().map(Into::into),
@@ -43,20 +55,18 @@ pub fn of<'d>(
         requires_grad: tensor.requires_grad,
         dense_bytes: tensor.dense_bytes,
         category: tensor.category,
-    });
-    let gradients = trace.gradients.iter().map(|gradient| GraphGradient {
+    })
+}
+
+/// The gradients of a trace, as a graph has them.
+pub fn gradients<'d>(
+    trace: &'d TraceDocument<'_>,
+) -> impl ExactSizeIterator<Item = GraphGradient<'d>> {
+    trace.gradients.iter().map(|gradient| GraphGradient {
         root: (&*gradient.root).into(),
         key: (&*gradient.key).into(),
         state: gradient.state,
         norm: gradient.norm,
-    });
-    Ok(Graph {
-        schema: GraphSchema,
-        spans,
-        edges,
-        tensors: tensors.collect(),
-        gradients: gradients.collect(),
-        summary,
     })
 }
 

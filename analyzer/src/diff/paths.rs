@@ -1,0 +1,211 @@
+//! Spans and operations by the path of their names.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use super::missing::{Missing, UnderGap};
+use super::{Rows, Which, signed};
+use crate::evidence::Index;
+use crate::evidence::graph::Host;
+use crate::query::Bounded;
+use crate::source::Subject;
+
+/// The most names of a path; of longer ones the last, behind `…`.
+const NAMES: usize = 64;
+
+/// Spans of one path, or operations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PathRow<'d> {
+    /// The names below the root, from the outermost to their own; none of the root itself.
+    pub path: Vec<&'d str>,
+    /// `span` or `op`.
+    pub kind: &'static str,
+    /// How much more time of their own there is on the second side.
+    pub change_ns: i64,
+    /// On the first side; `None` where there are none.
+    pub a: Option<PathSide>,
+    /// On the second side; `None` where there are none.
+    pub b: Option<PathSide>,
+    /// The only side that has them.
+    pub only_in: Option<Which>,
+    /// The gap of the side that has fewer, if they may be missing in one.
+    pub under_gap: Option<UnderGap>,
+}
+
+/// Spans of one path on one side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PathSide {
+    /// How many.
+    pub count: u64,
+    /// Their time less that of what hangs under them.
+    pub own_ns: u64,
+    /// Their time.
+    pub total_ns: u64,
+    /// How many of them did not end, and count as long as what hangs under them.
+    pub open: u64,
+    /// When the first one began.
+    #[serde(skip)]
+    first_ns: u64,
+    /// When the last one ended.
+    #[serde(skip)]
+    last_ns: u64,
+}
+
+impl PathSide {
+    fn add(&mut self, (start, total): (u64, u64), own: u64, is_open: bool) {
+        let end = start.saturating_add(total);
+        (self.first_ns, self.last_ns) = match self.count {
+            0 => (start, end),
+            _ => (self.first_ns.min(start), self.last_ns.max(end)),
+        };
+        self.count = self.count.saturating_add(1);
+        self.own_ns = self.own_ns.saturating_add(own);
+        self.total_ns = self.total_ns.saturating_add(total);
+        self.open = self.open.saturating_add(is_open.into());
+    }
+}
+
+const NONE: PathSide =
+    PathSide { count: 0, own_ns: 0, total_ns: 0, open: 0, first_ns: 0, last_ns: 0 };
+
+/// A path.
+#[derive(Debug)]
+struct Node<'d> {
+    /// What is above; the root's own place of the root.
+    above: usize,
+    name: &'d str,
+    is_op: bool,
+    sides: [PathSide; 2],
+}
+
+/// The paths of both sides.
+#[derive(Debug)]
+struct Paths<'d> {
+    nodes: Vec<Node<'d>>,
+    places: HashMap<(usize, &'d str, bool), usize>,
+}
+
+const ROOT: usize = 0;
+
+pub(super) fn of<'d>(
+    sides: [(&'d Subject<'d>, &Index<'_>); 2],
+    missing: &[Missing; 2],
+    limit: usize,
+) -> Rows<PathRow<'d>> {
+    let root = Node { above: ROOT, name: "", is_op: false, sides: [NONE; 2] };
+    let mut paths = Paths { nodes: vec![root], places: HashMap::new() };
+    for (side, (subject, index)) in sides.into_iter().enumerate() {
+        paths.take(side, subject, index);
+    }
+    let changed = |node: &Node<'_>| {
+        let [a, b] = node.sides;
+        (a.own_ns, a.count) != (b.own_ns, b.count)
+    };
+    let mut rows: Vec<usize> =
+        (0..).zip(&paths.nodes).filter(|(_, node)| changed(node)).map(|(at, _)| at).collect();
+    let same = paths.nodes.len().saturating_sub(rows.len());
+    rows.sort_by_key(|&at| {
+        let [a, b] = paths.nodes.get(at).map_or([NONE; 2], |node| node.sides);
+        Reverse((a.own_ns.abs_diff(b.own_ns), a.count.abs_diff(b.count), Reverse(at)))
+    });
+    let row = |at| paths.row(at, missing);
+    Rows { same, rows: Bounded::of(rows.into_iter().map(row), limit) }
+}
+
+impl<'d> Paths<'d> {
+    fn take(&mut self, side: usize, subject: &'d Subject<'d>, index: &Index<'_>) {
+        let trace = subject.trace();
+        let host = Host::of(trace, index);
+        let mut places = vec![ROOT; trace.spans.len()];
+        for &span in &index.tree.top_down {
+            let span = span as usize;
+            let Some(it) = trace.spans.get(span) else { continue };
+            let above = index.tree.parents.get(span).and_then(|parent| parent.get());
+            let above = above.and_then(|above| places.get(above).copied());
+            let place = match above {
+                Some(above) => self.place(above, &it.name, false),
+                None => ROOT,
+            };
+            if let Some(known) = places.get_mut(span) {
+                *known = place;
+            }
+            let time = host.time(span);
+            self.add(place, side, (it.start_ns, time.total), time.own, it.duration_ns.is_none());
+            for op in index.ops.of(span).filter_map(|op| trace.ops.get(op)) {
+                let place = self.place(place, &op.op_name, true);
+                self.add(place, side, (op.timestamp_ns, op.duration_ns), op.duration_ns, false);
+            }
+        }
+    }
+
+    fn place(&mut self, above: usize, name: &'d str, is_op: bool) -> usize {
+        let nodes = &mut self.nodes;
+        *self.places.entry((above, name, is_op)).or_insert_with(|| {
+            nodes.push(Node { above, name, is_op, sides: [NONE; 2] });
+            nodes.len().saturating_sub(1)
+        })
+    }
+
+    fn add(&mut self, place: usize, side: usize, time: (u64, u64), own: u64, is_open: bool) {
+        let node = self.nodes.get_mut(place);
+        if let Some(of_side) = node.and_then(|node| node.sides.get_mut(side)) {
+            of_side.add(time, own, is_open);
+        }
+    }
+
+    fn row(&self, at: usize, missing: &[Missing; 2]) -> PathRow<'d> {
+        let (is_op, [a, b]) =
+            self.nodes.get(at).map_or((false, [NONE; 2]), |node| (node.is_op, node.sides));
+        let only_in = match (a.count, b.count) {
+            (0, _) => Some(Which::B),
+            (_, 0) => Some(Which::A),
+            _ => None,
+        };
+        let [missing_a, missing_b] = missing;
+        let under_gap = match a.count.cmp(&b.count) {
+            std::cmp::Ordering::Less => missing_a.at(Which::A, is_op, self.around(at, 0)),
+            std::cmp::Ordering::Greater => missing_b.at(Which::B, is_op, self.around(at, 1)),
+            std::cmp::Ordering::Equal => None,
+        };
+        PathRow {
+            path: self.path(at),
+            kind: if is_op { "op" } else { "span" },
+            change_ns: signed(a.own_ns, b.own_ns),
+            a: Some(a).filter(|side| side.count > 0),
+            b: Some(b).filter(|side| side.count > 0),
+            only_in,
+            under_gap,
+        }
+    }
+
+    /// When on a side what is around a path was: the time in which it may be missing there.
+    fn around(&self, mut at: usize, side: usize) -> (u64, u64) {
+        loop {
+            let Some(node) = self.nodes.get(at) else { return (0, u64::MAX) };
+            if at == ROOT {
+                return (0, u64::MAX);
+            }
+            at = node.above;
+            let above = self.nodes.get(at).and_then(|node| node.sides.get(side));
+            if let Some(above) = above.filter(|above| above.count > 0 && at != ROOT) {
+                return (above.first_ns, above.last_ns);
+            }
+        }
+    }
+
+    fn path(&self, mut at: usize) -> Vec<&'d str> {
+        let mut names = Vec::new();
+        while let Some(node) = self.nodes.get(at).filter(|_| at != ROOT) {
+            if names.len() == NAMES {
+                names.push("…");
+                break;
+            }
+            names.push(node.name);
+            at = node.above;
+        }
+        names.reverse();
+        names
+    }
+}

@@ -1,0 +1,202 @@
+//! `tmrun overview` and `tmrun protocol`: bounded, the neighbour's where it has them, and complete.
+
+#[path = "support/command.rs"]
+#[allow(dead_code, reason = "every test binary uses a part of it")]
+mod command;
+#[path = "support/traces/mod.rs"]
+mod traces;
+
+use std::path::Path;
+
+use candle_graph_v10::cli::trace_cli;
+use command::tmrun;
+use serde_json::{Value, json};
+use tmrun::query::{Kind, OVERVIEW_BYTES};
+use traces::{Rng, base, neighbour, planes};
+
+fn overview(input: &Path) -> (Value, usize) {
+    let output = tmrun(&["overview", input.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    (serde_json::from_slice(&output.stdout).unwrap(), output.stdout.len())
+}
+
+/// Takes away what is said in words.
+fn without_words(value: &mut Value) {
+    match value {
+        Value::Array(all) => all.iter_mut().for_each(without_words),
+        Value::Object(fields) => {
+            for (key, value) in fields.iter_mut() {
+                match value {
+                    Value::String(text)
+                        if ["reason", "summary", "timing_unavailable_reason"].contains(&&**key) =>
+                    {
+                        text.clear();
+                    }
+                    _ => without_words(value),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn the_overview_has_the_neighbours_numbers() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, out) = (folder.path().join("case.jsonl"), folder.path().join("out.json"));
+    let mut held = 0;
+    for seed in 0..60 {
+        let mut rng = Rng::new(seed);
+        let sketch = if seed % 2 == 0 { planes::sketch(&mut rng) } else { base::sketch(&mut rng) };
+        let text = sketch.text(&mut rng);
+        std::fs::write(&path, &text).unwrap();
+        let readable = neighbour::document(&text).and_then(neighbour::evidence);
+        if !sketch.late.is_empty() || readable.is_err() {
+            continue;
+        }
+        trace_cli::run_overview(&path, Some(&out)).unwrap();
+        let theirs: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+        let (ours, bytes) = overview(&path);
+        assert!(bytes <= OVERVIEW_BYTES);
+        for part in [
+            "provenance",
+            "health",
+            "capabilities",
+            "findings",
+            "counts",
+            "timing",
+            "timing_unavailable_reason",
+            "memory",
+            "activations",
+            "gpu",
+        ] {
+            let [mut ours, mut theirs] = [&ours, &theirs].map(|all| json!({ part: all[part] }));
+            without_words(&mut ours);
+            without_words(&mut theirs);
+            if part == "provenance" {
+                // Of a gradient contract the overview says how long it is.
+                ours[part]["capture_contract"]["gradient_contract"] = Value::Null;
+                theirs[part]["capture_contract"]["gradient_contract"] = Value::Null;
+            }
+            if let Some(found) = neighbour::difference(&ours, &theirs) {
+                panic!("{found}\n{text}");
+            }
+        }
+        assert_eq!(
+            ours["gaps"]["total"].as_u64() > Some(0),
+            theirs["gaps"]["total"].as_u64() > Some(0)
+        );
+        held += 1;
+    }
+    assert!(held >= 50, "{held}");
+}
+
+#[test]
+fn whatever_is_looked_at_the_overview_is_a_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("hostile.jsonl");
+    // Every byte of these becomes six in JSON.
+    let long = "\u{1}".repeat(20_000);
+    let labels: Vec<_> = (0..3_000).map(|at| format!("{at}{long}", long = &long[..500])).collect();
+    let tags: serde_json::Map<_, _> =
+        (0..2_000).map(|at| (format!("{at}{}", &long[..900]), json!(&long[..900]))).collect();
+    let mut lines = vec![json!({
+        "kind": "meta", "schema": "candle-graph/trace/10", "run_id": long, "correlation_id": long,
+        "entrypoint": long, "phase": "infer", "timestamp": long, "capture_step": 1,
+        "warmup_steps": 0, "device": long, "timing_mode": "host", "tags": tags,
+        "candle_version": long,
+        "capture_contract": {
+            "measurement_scope": "unknown", "operations": "none", "logical_memory": "none",
+            "physical_memory": "none", "device_timing": "none",
+            "required_semantic_labels": labels, "gpu_expected_semantic_labels": labels,
+        },
+        "comparison_identity": {
+            "implementation_id": long, "workload_id": long, "model_id": long, "config_id": long,
+            "data_id": long, "seed_policy": long, "physical_batch": 1, "accumulation_steps": 1,
+            "precision": long, "device_state": long, "pair_id": long,
+        },
+    })];
+    for at in 0..100_000_u64 {
+        let id = format!("s{at}");
+        let name = if at < 20 { json!(long) } else { json!(format!("span {at}")) };
+        let mut start = json!({
+            "kind": "span_start", "id": id, "name": name, "start_ns": at, "span_kind": "module",
+            "measured": at == 0,
+        });
+        if at > 0 {
+            start["parent_id"] = json!("s0");
+        }
+        lines.push(start);
+        let duration = if at == 0 { 1_000_000 } else { 1 };
+        lines.push(json!({ "kind": "span_end", "id": id, "duration_ns": duration }));
+    }
+    lines.push(json!({ "kind": "terminal", "outcome": "complete", "timestamp_ns": 2_000_000 }));
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    let (found, bytes) = overview(&path);
+    assert!(bytes <= OVERVIEW_BYTES, "{bytes}");
+    assert_eq!(found["provenance"]["totals"]["tags"], 2_000);
+    assert_eq!(found["next_queries"][0]["argv"][2], path.to_str().unwrap());
+
+    // The same without its labels, which no span has, is valid and has a graph.
+    lines[0]["capture_contract"]["required_semantic_labels"] = json!([]);
+    lines[0]["capture_contract"]["gpu_expected_semantic_labels"] = json!([]);
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    std::fs::write(&path, text).unwrap();
+    let (found, bytes) = overview(&path);
+    assert!(bytes <= OVERVIEW_BYTES, "{bytes}");
+    assert_eq!(found["counts"]["graph_spans"], 100_000);
+    assert_eq!(found["timing"]["slowest_host_spans"]["displayed"], 5);
+}
+
+#[test]
+fn what_comes_next_can_be_run_as_it_stands() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/train.trace.jsonl");
+    let (found, _) = overview(Path::new(sample));
+    for next in found["next_queries"].as_array().unwrap() {
+        let argv: Vec<_> =
+            next["argv"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
+        assert_eq!(argv[0], "tmrun");
+        let output = tmrun(&argv[1..]);
+        assert_eq!(output.status.code(), Some(0), "{argv:?}");
+    }
+}
+
+#[test]
+fn the_protocol_has_every_command_every_kind_and_every_exit_code() {
+    let output = tmrun(&["protocol"]);
+    assert_eq!(output.status.code(), Some(0));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["schema"], "tmrun/protocol/1");
+    let list = |of: &str, key: &str| -> Vec<String> {
+        let all = found[of].as_array().unwrap().iter();
+        all.map(|one| one[key].as_str().unwrap().to_owned()).collect()
+    };
+    let commands = list("commands", "name");
+    for command in [
+        "info", "verify", "salvage", "convert", "audit", "summary", "query", "overview", "diff",
+        "protocol",
+    ] {
+        assert!(commands.iter().any(|name| name == command), "{command} in {commands:?}");
+    }
+    let kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect();
+    assert_eq!(list("queries", "kind"), kinds);
+    let codes: Vec<_> =
+        found["exit_codes"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
+    assert_eq!(codes, [0, 1, 2, 3].map(Value::from).iter().collect::<Vec<_>>());
+    let query =
+        found["commands"].as_array().unwrap().iter().find(|one| one["name"] == "query").unwrap();
+    let kind = query["arguments"].as_array().unwrap().iter().find(|one| one["option"] == "--kind");
+    assert_eq!(kind.unwrap()["one_of"].as_array().unwrap().len(), kinds.len());
+    assert_eq!(found["schemas"]["query"], "tmrun/query/1");
+
+    // What it says of schemas, answers say too.
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/ok-op.jsonl");
+    for (command, rest) in
+        [("summary", &["--json"][..]), ("overview", &[]), ("query", &["--kind", "labels"])]
+    {
+        let output = tmrun(&[&[command, sample], rest].concat());
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(answer["schema"], found["schemas"][command]);
+    }
+}
