@@ -72,6 +72,26 @@ fn the_layer_that_became_slow_is_the_first_row() {
     assert_eq!(back["statistics"]["rows"][0]["rms_ratio"], 0.5);
 }
 
+#[test]
+fn what_is_around_the_region_counts_with_its_part_of_it_alone() {
+    // An epoch around both steps; on another lane one span over the second step and far beyond.
+    let mut first = one_step(1, 10_000, [1_000, 2_000], 1);
+    first.extend(one_step(2, 20_000, [1_000, 2_000], 1));
+    first.push(span_in(0, (1_000, 900_000), 900, 10));
+    let file = named(Builder::started())
+        .records(0, &first)
+        .records(1, &[span_in(0, (20_500, 800_000), 1, 13)])
+        .finish();
+    let folder = Folder::with(&file);
+    let (code, found, _) = diff(&folder, &["in.tmrun", "--step", "1", "--step", "2"]);
+    assert_eq!(code, 0);
+    let rows = found["spans"]["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    assert_eq!((&rows[0]["path"], &rows[0]["only_in"]), (&json!(["norm"]), &"b".into()));
+    let step = 10 + 1_000 + 10 + 2_000 + 5 + 5;
+    assert_eq!(rows[0]["b"]["own_ns"], step - 500);
+}
+
 /// The step without its first layer.
 fn without_layer(records: Vec<Record>, name: u32) -> Vec<Record> {
     records.into_iter().filter(|record| record.header().name.0 != name).collect()

@@ -5,6 +5,8 @@
 //! - Spans and operations are aligned by the path of their names below the root. Siblings of one name
 //!   are added up and counted; nothing is guessed.
 //! - What one side lacks while evidence of it is missing there is said to be under that gap.
+//! - Times are those inside the measured region, so that what is around it, or goes on beside it,
+//!   counts with its part of that.
 //! - Rows are in the order of how much they changed, so that the first ones explain the difference.
 //! - Time and memory grow with the two traces, and with the logarithm where rows are sorted.
 #![deny(

@@ -39,9 +39,9 @@ pub struct PathRow<'d> {
 pub struct PathSide {
     /// How many.
     pub count: u64,
-    /// Their time less that of what hangs under them.
+    /// Their time in the measured region less that of what hangs under them.
     pub own_ns: u64,
-    /// Their time.
+    /// Their time in the measured region; all of it where there is none.
     pub total_ns: u64,
     /// How many of them did not end, and count as long as what hangs under them.
     pub open: u64,
@@ -54,8 +54,8 @@ pub struct PathSide {
 }
 
 impl PathSide {
-    fn add(&mut self, (start, total): (u64, u64), own: u64, is_open: bool) {
-        let end = start.saturating_add(total);
+    /// Adds one that was from `start` to `end`, and took so long in all and by itself.
+    fn add(&mut self, (start, end): (u64, u64), (total, own): (u64, u64), is_open: bool) {
         (self.first_ns, self.last_ns) = match self.count {
             0 => (start, end),
             _ => (self.first_ns.min(start), self.last_ns.max(end)),
@@ -118,6 +118,12 @@ impl<'d> Paths<'d> {
     fn take(&mut self, side: usize, subject: &'d Subject<'d>, index: &Index<'_>) {
         let trace = subject.trace();
         let host = Host::of(trace, index);
+        let end = |start: u64, duration: u64| start.saturating_add(duration);
+        // What is around the measured region, or beside it, is of no interest but for that time.
+        let measured = index.tree.measured.first().map(|&span| span as usize);
+        let measured = measured.and_then(|span| Some((span, trace.spans.get(span)?.start_ns)));
+        let (from, until) = measured
+            .map_or((0, u64::MAX), |(span, start)| (start, end(start, host.time(span).total)));
         let mut places = vec![ROOT; trace.spans.len()];
         for &span in &index.tree.top_down {
             let span = span as usize;
@@ -132,10 +138,17 @@ impl<'d> Paths<'d> {
                 *known = place;
             }
             let time = host.time(span);
-            self.add(place, side, (it.start_ns, time.total), time.own, it.duration_ns.is_none());
+            let took = match measured {
+                Some(_) => (time.overlap, time.own_overlap),
+                None => (time.total, time.own),
+            };
+            let edges = (it.start_ns, end(it.start_ns, time.total));
+            self.add(place, side, edges, took, it.duration_ns.is_none());
             for op in index.ops.of(span).filter_map(|op| trace.ops.get(op)) {
                 let place = self.place(place, &op.op_name, true);
-                self.add(place, side, (op.timestamp_ns, op.duration_ns), op.duration_ns, false);
+                let edges = (op.timestamp_ns, end(op.timestamp_ns, op.duration_ns));
+                let took = edges.1.min(until).saturating_sub(edges.0.max(from));
+                self.add(place, side, edges, (took, took), false);
             }
         }
     }
@@ -148,10 +161,17 @@ impl<'d> Paths<'d> {
         })
     }
 
-    fn add(&mut self, place: usize, side: usize, time: (u64, u64), own: u64, is_open: bool) {
+    fn add(
+        &mut self,
+        place: usize,
+        side: usize,
+        edges: (u64, u64),
+        took: (u64, u64),
+        is_open: bool,
+    ) {
         let node = self.nodes.get_mut(place);
         if let Some(of_side) = node.and_then(|node| node.sides.get_mut(side)) {
-            of_side.add(time, own, is_open);
+            of_side.add(edges, took, is_open);
         }
     }
 

@@ -37,14 +37,39 @@ fn side(out: &mut String, name: &str, side: &SideRow<'_>) {
         line.push_str("; STRUCTURALLY INVALID, its times need not mean anything");
     }
     let _ = writeln!(out, "{line}");
-    let Some(gaps) = side.gaps.as_ref().filter(|gaps| gaps.total > 0) else { return };
-    let lost = side.lost_records.unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "   {} in it, {} lost: what it lacks may be missing",
-        plural(gaps.total as u64, "gap"),
-        plural(lost, "record")
-    );
+    const GAPS: usize = 3;
+    let gaps = side.gaps.iter().flat_map(|gaps| &gaps.rows);
+    for gap in gaps.take(GAPS) {
+        let class = gap.class.name().replace('_', " ");
+        let planes: Vec<_> = gap.planes.names().map(|name| name.replace('_', " ")).collect();
+        let of = if planes.is_empty() { "anything".to_owned() } else { planes.join(", ") };
+        let records = match gap.records {
+            0 => String::new(),
+            records => format!("{} of ", plural(records, "record")),
+        };
+        let _ = writeln!(out, "   missing in it: {records}{of} ({class}: {})", gap.reason_name());
+    }
+    let total = side.gaps.as_ref().map_or(0, |gaps| gaps.total);
+    if let Some(more) = total.checked_sub(GAPS).filter(|&more| more > 0) {
+        let _ = writeln!(out, "   … and {} more", plural(more as u64, "gap"));
+    }
+}
+
+/// A path in one line, without its outermost names where it is long.
+fn joined(path: &[&str]) -> String {
+    const LONGEST: usize = 90;
+    let mut shown = String::new();
+    for (at, name) in path.iter().enumerate().rev() {
+        let name = plain(name);
+        if at.saturating_add(1) == path.len() {
+            shown = name.into_owned();
+        } else if shown.len().saturating_add(name.len()) > LONGEST {
+            return format!("… / {shown}");
+        } else {
+            shown = format!("{name} / {shown}");
+        }
+    }
+    if shown.is_empty() { "(root)".to_owned() } else { shown }
 }
 
 fn spans(out: &mut String, diff: &Diff<'_>) {
@@ -63,12 +88,8 @@ fn spans(out: &mut String, diff: &Diff<'_>) {
             (a, b) if a == b => number(a),
             (a, b) => format!("{} > {}", number(a), number(b)),
         };
-        let path = match path.is_empty() {
-            true => "(root)".to_owned(),
-            false => plain(&path.join(" / ")).into_owned(),
-        };
         let note = note(*only_in, under_gap.as_ref());
-        table.row([signed(*change_ns), own(a), own(b), count, path, note]);
+        table.row([signed(*change_ns), own(a), own(b), count, joined(path), note]);
     }
     out.push('\n');
     table.write(out);
@@ -150,4 +171,24 @@ fn signed(change: i64) -> String {
 fn longer(change: i64) -> String {
     let size = time(change.unsigned_abs());
     if change < 0 { format!("{size} less") } else { format!("{size} longer") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_long_paths_the_inner_names_are_shown() {
+        assert_eq!(joined(&[]), "(root)");
+        assert_eq!(joined(&["step", "forward"]), "step / forward");
+        let outer = "x".repeat(80);
+        assert_eq!(joined(&[&outer, "forward", "layer.1"]), "… / forward / layer.1");
+        assert_eq!(joined(&["a\u{1b}b"]), "a\\u{1b}b");
+    }
+
+    #[test]
+    fn changes_have_their_signs() {
+        assert_eq!([signed(0), signed(1_500), signed(-1_500)], ["0.00 ns", "+1.50 us", "-1.50 us"]);
+        assert_eq!(longer(-1_500), "1.50 us less");
+    }
 }

@@ -118,6 +118,9 @@ pub(super) fn run(args: &QueryArgs) -> Result<Outcome, Failure> {
     if !evidence.health.capture_complete {
         notes.push("the capture failed: what came behind that is not there");
     }
+    if args.kind == Kind::Gaps && subject.told.is_none() {
+        notes.push("nobody has the recording: which records are missing is not known");
+    }
     let capabilities = Some(&evidence.capabilities);
     write(args, &question, subject.input, capabilities, &notes, &answer)?;
     Ok(Loss::of_gaps(subject.lost()).outcome(name))
