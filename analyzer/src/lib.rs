@@ -1,11 +1,13 @@
 //! Reads `.tmrun` recordings.
 
 pub mod audit;
+pub mod comparison;
 pub mod convert;
 pub mod diff;
 pub mod evidence;
 pub mod input;
 pub mod query;
+pub mod nsight;
 mod rewrite;
 pub mod salvage;
 pub mod scan;

@@ -1,8 +1,11 @@
 //! The bodies of the fuzz targets, one for each thing that is eaten, as plain functions. A body
 //! fails by panicking: on a panic of what it calls, or on an answer that contradicts another.
 
+mod nsight;
 mod rings;
 mod seal;
+
+pub use nsight::nsight_csv;
 
 use tmrun::audit::{ExpectedIdentity, audit as audit_trace};
 use tmrun::convert::{Form, Options, Plan, Schema};
@@ -17,7 +20,7 @@ use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 9] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
     ("tmrun_salvage", tmrun_salvage),
@@ -25,6 +28,7 @@ pub const TARGETS: [Target; 8] = [
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
     ("trace_jsonl", trace_jsonl),
+    ("nsight_csv", nsight_csv),
     ("audit", audit),
 ];
 

@@ -1,6 +1,8 @@
 //! What the user typed, and what came of it.
 
 mod audit;
+mod campaign_status;
+mod compare;
 mod convert;
 mod diff;
 mod info;
@@ -12,6 +14,7 @@ mod progress;
 mod protocol;
 mod query;
 mod salvage;
+mod series;
 mod summary;
 mod text;
 mod verify;
@@ -20,6 +23,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tmrun::comparison::{CampaignError, LoadError, SeriesError};
 use tmrun::convert::ConvertError;
 use tmrun::evidence::EvidenceError;
 use tmrun::input::InputError;
@@ -57,6 +61,9 @@ enum Command {
     Overview(overview::OverviewArgs),
     Diff(diff::DiffArgs),
     Protocol(protocol::ProtocolArgs),
+    Compare(compare::CompareArgs),
+    Series(series::SeriesArgs),
+    CampaignStatus(campaign_status::CampaignStatusArgs),
 }
 
 /// What came of a command that could do its work.
@@ -99,6 +106,15 @@ pub(crate) enum Failure {
     /// There is no answer.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// A run cannot be compared at all.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// Bundles are no series.
+    #[error(transparent)]
+    Series(#[from] SeriesError),
+    /// A plan cannot be followed.
+    #[error(transparent)]
+    Campaign(#[from] CampaignError),
     /// The output could not be written.
     #[error(transparent)]
     Output(#[from] output::OutputError),
@@ -137,6 +153,9 @@ impl Failure {
             | Self::Source(_)
             | Self::Evidence { .. }
             | Self::Query(_)
+            | Self::Load(_)
+            | Self::Series(_)
+            | Self::Campaign(_)
             | Self::Usage(_) => false,
         }
     }
@@ -156,6 +175,9 @@ impl Cli {
             Command::Overview(args) => overview::run(args),
             Command::Diff(args) => diff::run(args),
             Command::Protocol(args) => protocol::run(args),
+            Command::Compare(args) => compare::run(args),
+            Command::Series(args) => series::run(args),
+            Command::CampaignStatus(args) => campaign_status::run(args),
         }
     }
 }

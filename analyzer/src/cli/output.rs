@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use serde::Serialize;
+
 use super::Failure;
 
 /// Where the result goes.
@@ -104,6 +106,23 @@ impl OutputArgs {
     /// Whether somebody reads the result on a terminal who did not ask for JSON.
     pub(super) fn is_for_people(&self, json: bool) -> bool {
         !json && self.is_stdout() && io::stdout().is_terminal()
+    }
+
+    /// Writes a document: as JSON, or as a page where that was not asked for and people look.
+    pub(super) fn write_document<D: Serialize>(
+        &self,
+        json: bool,
+        document: &D,
+        page: impl FnOnce(&D) -> String,
+    ) -> Result<(), Failure> {
+        let people = self.is_for_people(json);
+        self.write(|mut out| {
+            if people {
+                return Ok(out.write_all(page(document).as_bytes())?);
+            }
+            serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
+            Ok(out.write_all(b"\n")?)
+        })
     }
 
     /// Lets `write` write the result. A file is written beside its place, synchronised, and renamed

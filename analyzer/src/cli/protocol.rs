@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 use tmrun::diff::DIFF_SCHEMA;
 use tmrun::query::{Choice, Envelope, Kind, Needs, OVERVIEW_BYTES, OVERVIEW_SCHEMA, Page, TOOL};
 use tmrun_formats::bundle::{BundleReceiptSchema, BundleSchema, PublicationSchema};
+use tmrun_formats::comparison::{
+    CampaignSchema, CampaignStatusSchema, ComparisonSchema, SeriesSchema,
+};
 use tmrun_formats::evidence::{EvidenceSchema, GraphSchema};
 use tmrun_formats::trace::TraceSchema;
 use tmrun_formats::wire::VERSION;
@@ -71,6 +74,10 @@ fn schemas() -> Value {
         "query_follows": Envelope::FOLLOWS,
         "overview": OVERVIEW_SCHEMA,
         "diff": DIFF_SCHEMA,
+        "comparison": ComparisonSchema::LABEL,
+        "series": SeriesSchema::LABEL,
+        "campaign_read": CampaignSchema::LABEL,
+        "campaign_status": CampaignStatusSchema::LABEL,
     })
 }
 

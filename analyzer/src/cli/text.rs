@@ -9,13 +9,18 @@ const LONGEST: usize = 120;
 /// Text from a file, safe for a terminal: what would control it is escaped, and what is too long
 /// for a line is cut.
 pub(super) fn plain(text: &str) -> Cow<'_, str> {
+    plain_up_to(text, LONGEST)
+}
+
+/// The same with another length.
+pub(super) fn plain_up_to(text: &str, longest: usize) -> Cow<'_, str> {
     let tame = |c: char| !c.is_control() && !turns(c);
-    if text.len() <= LONGEST && text.chars().all(tame) {
+    if text.len() <= longest && text.chars().all(tame) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::new();
     for (i, c) in text.chars().enumerate() {
-        if i >= LONGEST {
+        if i >= longest {
             let _ = write!(shown, "… ({} bytes)", text.len());
             break;
         }
@@ -61,6 +66,12 @@ pub(super) fn duration(ns: f64) -> String {
         s if s >= 10.0 => format!("{s:.1} {unit}"),
         s => format!("{s:.2} {unit}"),
     }
+}
+
+/// By how much a length of time changed.
+pub(super) fn change(ns: f64) -> String {
+    let sign = if ns < 0.0 { '-' } else { '+' };
+    format!("{sign}{}", duration(ns.abs()))
 }
 
 /// A moment, in seconds since the first calibration.
@@ -141,6 +152,7 @@ mod tests {
         assert_eq!(shown, ["0", "999", "1,000", "1,234,567"]);
         assert_eq!(duration(1_234.0), "1.23 us");
         assert_eq!(duration(2.5e9), "2.50 s");
+        assert_eq!([-1_234.0, 0.0, 12.0].map(change), ["-1.23 us", "+0.00 ns", "+12.0 ns"]);
         assert_eq!(moment(1_500_000_123), "1.500000 s");
     }
 

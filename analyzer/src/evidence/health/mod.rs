@@ -74,7 +74,7 @@ pub fn of(trace: &TraceDocument<'_>, index: &Index<'_>) -> Health<'static> {
 }
 
 /// What `code` is of an issue, if it is one of this version.
-pub(super) fn codes<'h>(
+pub(crate) fn codes<'h>(
     health: &'h Health<'_>,
 ) -> impl Iterator<Item = (HealthCode, HealthSeverity)> + 'h {
     health.issues.iter().filter_map(|issue| Some((issue.code.known()?, issue.severity)))

@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "every test uses some of it")]
 
 pub mod base;
+pub mod cohorts;
 pub mod faults;
 pub mod neighbour;
 pub mod planes;
