@@ -88,7 +88,7 @@ mod tests {
     fn the_interval_holds_the_median_and_lies_within_what_can_be_drawn() {
         let ConfidenceInterval { lower_delta_ns, upper_delta_ns, .. } =
             of_pairs(&[-9, -4, 0, 3, 50, 51]);
-        assert!(-9.0 <= lower_delta_ns && lower_delta_ns < 1.5);
+        assert!((-9.0..1.5).contains(&lower_delta_ns));
         assert!(1.5 < upper_delta_ns && upper_delta_ns <= 51.0);
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn deltas(cohorts: [Cohort<'_>; 2], reasons: &mut Reasons<'_>) -> Opt
             return None;
         }
     };
-    let alone = |of: &BTreeMap<&str, _>, other: &BTreeMap<&str, _>| {
+    let alone = |of: &Pairs<'_>, other: &Pairs<'_>| {
         of.iter().find_map(|(pair, &(placed, _))| {
             (!other.contains_key(pair))
                 .then(|| format!("{placed}: its pair {pair:?} has no other half"))
@@ -34,10 +34,10 @@ fn pair_of<'d>(placed: Placed<'d>) -> Option<&'d str> {
     placed.run.meta.comparison_identity.as_ref()?.pair_id.as_deref()
 }
 
-/// Each run and its time, by pairs.
-fn by_pair<'d>(
-    cohort: Cohort<'d>,
-) -> Result<BTreeMap<&'d str, (Placed<'d>, u64)>, (ComparisonCode, String)> {
+/// Runs and their times, by pairs.
+type Pairs<'d> = BTreeMap<&'d str, (Placed<'d>, u64)>;
+
+fn by_pair<'d>(cohort: Cohort<'d>) -> Result<Pairs<'d>, (ComparisonCode, String)> {
     let mut pairs = BTreeMap::new();
     for placed in cohort.placed() {
         let incomplete = |what: &str| {

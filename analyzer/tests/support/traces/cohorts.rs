@@ -244,7 +244,7 @@ fn semantics(run: &mut Sketch, rng: &mut Rng) {
             let name = run.spans[0].name.clone();
             run.contract()["required_semantic_labels"] = json!([name]);
         }
-        8 => drop(run.add_family("active", 1, &["present"])),
+        8 => run.add_family("active", 1, &["present"]),
         9 => run.contract()["tensors"] = json!("partial"),
         10 => {
             let name = run.spans[0].name.clone();
