@@ -1,7 +1,7 @@
 //! What became of a campaign is what the neighbour says of it.
 
-#[path = "support/bundles.rs"]
-mod bundles;
+#[path = "support/bare.rs"]
+mod bare;
 mod support;
 #[path = "support/traces/mod.rs"]
 mod traces;
@@ -44,8 +44,8 @@ fn put(folder: &Path, step: u64, rng: &mut Rng) {
     match kind {
         5 => return fs::create_dir_all(folder).unwrap(),
         6 => return fs::write(folder, "a file").unwrap(),
-        7 => bundles::write(folder, &[("trace.jsonl", &format!("{text}{{"))]),
-        _ => bundles::write(folder, &[("trace.jsonl", &text)]),
+        7 => bare::write(folder, &[("trace.jsonl", &format!("{text}{{"))]),
+        _ => bare::write(folder, &[("trace.jsonl", &text)]),
     }
     if rng.one_in(8) {
         fs::write(folder.join("trace.jsonl"), "other bytes").unwrap();
@@ -123,7 +123,7 @@ fn plans_that_cannot_be_followed_are_refused_by_both() {
 fn a_manifest_of_another_run_than_its_trace_does_not_verify() {
     let at = tempfile::tempdir().unwrap();
     let text = cohorts::run("run", "i", 9).text(&mut Rng::new(0));
-    bundles::write_as(&at.path().join("a"), &[("trace.jsonl", &text)], "another");
+    bare::write_as(&at.path().join("a"), &[("trace.jsonl", &text)], "another");
     let path = plan(at.path(), &[json!({ "capture_step": 6, "bundle": "a" })]);
     let theirs = serde_json::to_value(theirs::campaign_status(&path).unwrap()).unwrap();
     assert_eq!(theirs["captures"][0]["state"]["state"], "published");
@@ -139,7 +139,7 @@ fn a_manifest_of_another_run_than_its_trace_does_not_verify() {
 fn the_command_prints_the_status_whatever_became_of_the_captures() {
     let at = tempfile::tempdir().unwrap();
     let text = cohorts::run("run", "i", 9).text(&mut Rng::new(0));
-    bundles::write(&at.path().join("a"), &[("trace.jsonl", &text)]);
+    bare::write(&at.path().join("a"), &[("trace.jsonl", &text)]);
     let planned = [("a", 6), ("b", 7)]
         .map(|(bundle, step)| json!({ "capture_step": step, "bundle": bundle }));
     let path = plan(at.path(), &planned);

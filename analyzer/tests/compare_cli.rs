@@ -1,7 +1,7 @@
 //! `tmrun compare`: what it prints where, its exit codes, and what it says of a refusal.
 
-#[path = "support/bundles.rs"]
-mod bundles;
+#[path = "support/bare.rs"]
+mod bare;
 mod support;
 #[path = "support/traces/mod.rs"]
 mod traces;
@@ -49,7 +49,7 @@ fn cohorts(at: &Path, change: impl Fn(&mut Sketch), told: Option<&str>) -> [Vec<
             let mut files = vec![("trace.jsonl", &*trace)];
             files.extend(told.filter(|_| is_last).map(|told| ("tmrun.json", told)));
             let folder = at.join(format!("{side}-{n}"));
-            bundles::write(&folder, &files);
+            bare::write(&folder, &files);
             folder
         };
         (0..5).map(bundle).collect()
@@ -141,7 +141,7 @@ fn what_cannot_be_had_is_1_and_named() {
     std::os::unix::fs::symlink("trace.jsonl", bundle.join("link")).unwrap();
     refused(&["after-3", "link"]);
     fs::remove_file(bundle.join("link")).unwrap();
-    bundles::write_as(bundle, &[("trace.jsonl", &trace)], "another");
+    bare::write_as(bundle, &[("trace.jsonl", &trace)], "another");
     refused(&["after-3", "run_id", "another"]);
     fs::remove_file(bundle.join("bundle.json")).unwrap();
     refused(&["after-3", "bundle.json"]);

@@ -1,7 +1,7 @@
 //! Comparisons are the neighbour's, number by number, whatever speaks against them.
 
-#[path = "support/bundles.rs"]
-mod bundles;
+#[path = "support/bare.rs"]
+mod bare;
 #[path = "support/traces/mod.rs"]
 mod traces;
 
@@ -40,7 +40,7 @@ fn judge(cohorts: &Cohorts, rng: &mut Rng) -> (ComparisonVerdict, bool, Vec<Code
     let of = || format!("{}\n{}", baseline.concat(), candidate.concat());
     let folder = tempfile::tempdir().unwrap();
     let write = |side: &str, texts: &[String]| -> Vec<PathBuf> {
-        bundles::write_all(&folder.path().join(side), texts)
+        bare::write_all(&folder.path().join(side), texts)
     };
     let (before, after) = (write("a", &baseline), write("b", &candidate));
     let theirs = theirs::compare_verified_bundles(&before, &after).unwrap();

@@ -1,7 +1,7 @@
 //! Series are the neighbour's, point by point, and so is what is no series.
 
-#[path = "support/bundles.rs"]
-mod bundles;
+#[path = "support/bare.rs"]
+mod bare;
 mod support;
 #[path = "support/traces/mod.rs"]
 mod traces;
@@ -55,7 +55,7 @@ fn steps(at: &Path, count: u64, fail: bool, rng: &mut Rng) -> Vec<PathBuf> {
         })
         .collect();
     rng.shuffle(&mut texts);
-    bundles::write_all(at, &texts)
+    bare::write_all(at, &texts)
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn what_is_no_series_is_none_for_the_neighbour_either() {
         run.meta["capture_step"] = json!(step + 5);
         change(&mut run);
         let folder = at.path().join(name);
-        bundles::write(&folder, &[("trace.jsonl", &run.text(&mut Rng::new(step)))]);
+        bare::write(&folder, &[("trace.jsonl", &run.text(&mut Rng::new(step)))]);
         folder
     };
     let one = write("one", 1, |_| ());
