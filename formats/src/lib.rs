@@ -1,4 +1,4 @@
-//! What is on disk and on the wire: the `.tmrun` file and the `candle-graph` runtime formats.
+//! What is on disk and on the wire: the `.tmrun` file and what is exchanged with `candle-graph`.
 //!
 //! Guarantees:
 //!

@@ -80,7 +80,7 @@ impl<'a> TraceDocument<'a> {
         if let (TraceSchema::V9, Some(line)) = (schema, whole.first_stats) {
             return Err(ReadError::StatsBeforeV10 { line });
         }
-        let by_id = join(&mut whole.spans, &whole.ends)?;
+        let by_id = join(&mut whole.spans, &whole.span_keys, &whole.ends)?;
         let (line, terminal) = whole.terminal.ok_or(ReadError::NoTerminal)?;
         let document = TraceDocument {
             schema,

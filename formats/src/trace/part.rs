@@ -1,6 +1,7 @@
 //! Some lines of a trace, read by themselves.
 
 use super::error::ReadError;
+use super::span::IdKey;
 use super::{
     DeviceInterval, DeviceMemory, Edge, Gradient, Memory, Op, Span, SpanEnd, Tensor, TensorStats,
     Terminal, TraceLine, TraceRun, TraceSchema,
@@ -18,6 +19,8 @@ pub struct TracePart<'a> {
     pub(super) first: Option<(usize, &'static str)>,
     pub(super) meta: Option<(TraceSchema, Box<TraceRun>)>,
     pub(super) spans: Vec<Span<'a>>,
+    /// The keys of their ids.
+    pub(super) span_keys: Vec<IdKey>,
     pub(super) ends: Vec<End<'a>>,
     pub(super) ops: Vec<Op<'a>>,
     pub(super) tensors: Vec<Tensor<'a>>,
@@ -31,9 +34,10 @@ pub struct TracePart<'a> {
     pub(super) terminal: Option<(usize, Terminal<'a>)>,
 }
 
-/// The end of a span, and its line.
+/// The end of a span, its line, and the key of its id.
 #[derive(Debug)]
 pub(super) struct End<'a> {
+    pub key: IdKey,
     pub line: usize,
     pub end: SpanEnd<'a>,
 }
@@ -68,8 +72,13 @@ impl<'a> TracePart<'a> {
                 Some(schema) => self.meta = Some((schema, run)),
                 None => return Err(ReadError::UnsupportedSchema { line, found: schema }),
             },
-            TraceLine::SpanStart(start) => self.spans.push(Span::open(start, line)),
-            TraceLine::SpanEnd(end) => self.ends.push(End { line, end }),
+            TraceLine::SpanStart(start) => {
+                self.span_keys.push(IdKey::of(&start.id));
+                self.spans.push(Span::open(start, line));
+            }
+            TraceLine::SpanEnd(end) => {
+                self.ends.push(End { key: IdKey::of(&end.id), line, end });
+            }
             TraceLine::Op(op) => self.ops.push(op),
             TraceLine::Tensor(tensor) => self.tensors.push(tensor),
             TraceLine::TensorStats(stats) => {
@@ -109,6 +118,7 @@ impl<'a> TracePart<'a> {
             .or(self.terminal.take());
         self.meta = self.meta.take().or(next.meta);
         extend(&mut self.spans, next.spans);
+        extend(&mut self.span_keys, next.span_keys);
         extend(&mut self.ends, next.ends);
         extend(&mut self.ops, next.ops);
         extend(&mut self.tensors, next.tensors);

@@ -4,6 +4,7 @@ use super::error::ReadError;
 use super::part::End;
 use super::{SpanEnd, SpanKind, SpanStart, TraceStep};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 
 /// A span.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,44 +64,51 @@ impl<'a> Span<'a> {
 }
 
 /// Gives each span its end. Returns the spans' indices in the order of their ids, which compare as
-/// bytes.
+/// bytes. The spans' `keys` are those of their ids.
 ///
 /// Both sides are sorted and walked once, which takes less time and memory than a table of all ids;
 /// of several faults the one on the earliest line is reported.
-pub(super) fn join(spans: &mut [Span<'_>], ends: &[End<'_>]) -> Result<Vec<usize>, ReadError> {
-    let order = sorted(spans.len(), |index| spans.get(index).map_or("", |span| &span.id));
+pub(super) fn join(
+    spans: &mut [Span<'_>],
+    keys: &[IdKey],
+    ends: &[End<'_>],
+) -> Result<Vec<usize>, ReadError> {
+    let starts = sorted(spans.iter().map(|span| &*span.id).zip(keys.iter().copied()));
+    let sorted_ends = sorted(ends.iter().map(|end| (&*end.end.id, end.key)));
     let mut fault = Earliest(None);
-    let ids = order.iter().filter_map(|&index| spans.get(index));
-    for (first, span) in ids.clone().zip(ids.skip(1)) {
-        if first.id == span.id {
-            let id = span.id.clone().into_owned();
-            fault.see(span.line, ReadError::SpanTwice { line: span.line, first: first.line, id });
+    for (a, b) in starts.iter().zip(starts.iter().skip(1)).filter(|(a, b)| a.same_id(b)) {
+        if let (Some(first), Some(span)) = (spans.get(a.index), spans.get(b.index)) {
+            let (line, first, id) = (span.line, first.line, b.id.to_owned());
+            fault.see(line, ReadError::SpanTwice { line, first, id });
         }
     }
-    let mut starts = order.iter().copied().peekable();
-    let mut last: Option<&End<'_>> = None;
-    let by_id = sorted(ends.len(), |index| ends.get(index).map_or("", |end| &end.end.id));
-    for end in by_id.into_iter().filter_map(|index| ends.get(index)) {
-        let (line, id) = (end.line, &end.end.id);
-        if let Some(first) = last.filter(|last| last.end.id == *id) {
-            let id = id.clone().into_owned();
-            fault.see(line, ReadError::EndTwice { line, first: first.line, id });
+    let mut durations = Vec::with_capacity(ends.len());
+    let mut open = starts.iter().peekable();
+    let mut last: Option<(&Keyed<'_>, usize)> = None;
+    for keyed in &sorted_ends {
+        let Some(end) = ends.get(keyed.index) else { continue };
+        let line = end.line;
+        if let Some((_, first)) = last.filter(|(last, _)| last.same_id(keyed)) {
+            fault.see(line, ReadError::EndTwice { line, first, id: keyed.id.to_owned() });
             continue;
         }
-        last = Some(end);
-        while starts.next_if(|&start| spans.get(start).is_some_and(|span| span.id < *id)).is_some()
-        {
-        }
-        let start = starts.peek().and_then(|&start| spans.get_mut(start));
-        match start.filter(|span| span.id == *id && span.line < line) {
-            Some(span) => span.duration_ns = Some(end.end.duration_ns),
-            None => {
-                let id = id.clone().into_owned();
-                fault.see(line, ReadError::EndWithoutStart { line, id });
+        last = Some((keyed, line));
+        while open.next_if(|start| start.compare_id(keyed).is_lt()).is_some() {}
+        let start = open.peek().filter(|start| start.same_id(keyed));
+        match start.and_then(|start| Some((start.index, spans.get(start.index)?))) {
+            Some((index, span)) if span.line < line => {
+                durations.push((index, end.end.duration_ns));
             }
+            _ => fault.see(line, ReadError::EndWithoutStart { line, id: keyed.id.to_owned() }),
         }
     }
+    let order = starts.iter().map(|start| start.index).collect();
     fault.none()?;
+    for (index, duration_ns) in durations {
+        if let Some(span) = spans.get_mut(index) {
+            span.duration_ns = Some(duration_ns);
+        }
+    }
     Ok(order)
 }
 
@@ -119,22 +127,55 @@ impl Earliest {
     }
 }
 
-/// The numbers below `len` in the order of their ids, and of equal ids in their own. The first bytes
-/// of an id, which mostly decide, are compared as one number.
-fn sorted<'a>(len: usize, id: impl Fn(usize) -> &'a str) -> Vec<usize> {
-    let mut order: Vec<_> = (0..len).map(|index| (first_bytes(id(index)), index)).collect();
-    order.sort_unstable_by(|&(a_bytes, a), &(b_bytes, b)| {
-        a_bytes.cmp(&b_bytes).then_with(|| id(a).cmp(id(b))).then(a.cmp(&b))
-    });
-    order.into_iter().map(|(_, index)| index).collect()
+/// The first bytes of an id as one number, which mostly decides between two ids without a look at
+/// them. It is made while the id is at hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct IdKey(u64);
+
+impl IdKey {
+    const LEN: usize = size_of::<u64>();
+
+    pub(super) fn of(id: &str) -> Self {
+        let mut bytes = [0; Self::LEN];
+        for (to, from) in bytes.iter_mut().zip(id.bytes()) {
+            *to = from;
+        }
+        Self(u64::from_be_bytes(bytes))
+    }
 }
 
-fn first_bytes(id: &str) -> u64 {
-    let mut bytes = [0; 8];
-    for (to, from) in bytes.iter_mut().zip(id.bytes()) {
-        *to = from;
+/// An id with its key, and the place of what has it.
+struct Keyed<'k> {
+    key: IdKey,
+    id: &'k str,
+    index: usize,
+}
+
+impl Keyed<'_> {
+    /// As the ids compare.
+    fn compare_id(&self, other: &Self) -> Ordering {
+        let (a, b) = (self.id, other.id);
+        self.key.cmp(&other.key).then_with(|| {
+            if a.len().max(b.len()) <= IdKey::LEN {
+                // What fills the key up is zero, so the longer id goes on with zeros.
+                a.len().cmp(&b.len())
+            } else {
+                a.cmp(b)
+            }
+        })
     }
-    u64::from_be_bytes(bytes)
+
+    fn same_id(&self, other: &Self) -> bool {
+        self.compare_id(other).is_eq()
+    }
+}
+
+/// The ids in their order, equal ones in the order in which they come.
+fn sorted<'k>(ids: impl Iterator<Item = (&'k str, IdKey)>) -> Vec<Keyed<'k>> {
+    let mut keyed: Vec<_> =
+        ids.enumerate().map(|(index, (id, key))| Keyed { key, id, index }).collect();
+    keyed.sort_unstable_by(|a, b| a.compare_id(b).then(a.index.cmp(&b.index)));
+    keyed
 }
 
 #[cfg(test)]
@@ -146,7 +187,8 @@ mod tests {
     proptest! {
         #[test]
         fn ids_are_sorted_as_bytes(ids in vec("[\\x00a-c]{0,12}", 0..20)) {
-            let order = sorted(ids.len(), |index| &ids[index]);
+            let keyed = sorted(ids.iter().map(|id| (&**id, IdKey::of(id))));
+            let order: Vec<usize> = keyed.iter().map(|keyed| keyed.index).collect();
             let mut expected: Vec<usize> = (0..ids.len()).collect();
             expected.sort_by_key(|&index| (&ids[index], index));
             prop_assert_eq!(order, expected);
