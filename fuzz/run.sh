@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${1:-1}
 shift || true
-(($#)) || set -- tmrun_salvage rings_file tmrun_file meta_frame runtime_document runtime_jsonl trace_jsonl nsight_csv audit
+(($#)) || set -- tmrun_salvage rings_file tmrun_file meta_frame runtime_document runtime_jsonl trace_jsonl bundle_manifest nsight_csv audit
 for target; do
   echo "== $target, $minutes min"
   case $target in

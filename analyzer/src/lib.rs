@@ -1,6 +1,7 @@
 //! Reads `.tmrun` recordings.
 
 pub mod audit;
+pub mod bundle;
 pub mod comparison;
 pub mod convert;
 pub mod diff;
@@ -8,6 +9,7 @@ pub mod evidence;
 pub mod input;
 pub mod nsight;
 pub mod query;
+pub mod readable;
 mod rewrite;
 pub mod salvage;
 pub mod scan;

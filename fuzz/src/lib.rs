@@ -12,6 +12,7 @@ use tmrun::convert::{Form, Options, Plan, Schema};
 use tmrun::salvage;
 use tmrun::scan::Recording;
 use tmrun_formats::Phase;
+use tmrun_formats::bundle::{BundleManifest, MANIFEST};
 use tmrun_formats::runtime;
 use tmrun_formats::trace::{ReadError, TraceDocument, TraceLine, TracePart, dense_bytes};
 use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
@@ -20,7 +21,7 @@ use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 9] = [
+pub const TARGETS: [Target; 10] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
     ("tmrun_salvage", tmrun_salvage),
@@ -28,6 +29,7 @@ pub const TARGETS: [Target; 9] = [
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
     ("trace_jsonl", trace_jsonl),
+    ("bundle_manifest", bundle_manifest),
     ("nsight_csv", nsight_csv),
     ("audit", audit),
 ];
@@ -237,5 +239,24 @@ pub fn audit(data: &[u8]) {
         let json = serde_json::to_value(&report).expect("a report is JSON");
         assert!(json.is_object());
         assert!(report.has_findings() || report.is_clean() && !report.has_unknown_evidence());
+    }
+}
+
+/// Any bytes as a bundle's manifest: what is declared without a fault is another file for each, within
+/// the bundle, and what is read is what was written.
+pub fn bundle_manifest(data: &[u8]) {
+    let Ok(manifest) = serde_json::from_slice::<BundleManifest<'_>>(data) else { return };
+    let text = serde_json::to_vec(&manifest).expect("it has a form");
+    let again: BundleManifest<'_> = serde_json::from_slice(&text).expect("which reads");
+    assert_eq!(again, manifest);
+    let faults: Vec<usize> = manifest.faults().map(|(at, _)| at).collect();
+    assert!(faults.is_sorted_by(|a, b| a < b), "one a file");
+    assert_eq!(manifest.check().is_ok(), faults.is_empty());
+    let mut declared = std::collections::HashSet::new();
+    for (_, file) in manifest.files.iter().enumerate().filter(|(at, _)| !faults.contains(at)) {
+        let path = std::path::Path::new("/bundle").join(&*file.path);
+        assert!(path.starts_with("/bundle") && !file.path.split('/').any(|part| part == ".."));
+        assert!(file.path != MANIFEST && file.sha256.len() == 64);
+        assert!(declared.insert(&file.path), "it is declared once");
     }
 }

@@ -9,7 +9,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let shared: &[&str] = match target {
         "tmrun_file" | "tmrun_salvage" => &["../testdata/v1"],
-        "meta_frame" | "nsight_csv" => &[],
+        "meta_frame" | "bundle_manifest" | "nsight_csv" => &[],
         "trace_jsonl" => &["../testdata/trace"],
         _ => &["../testdata/runtime/valid", "../testdata/runtime/audit"],
     };

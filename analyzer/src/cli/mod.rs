@@ -1,6 +1,7 @@
 //! What the user typed, and what came of it.
 
 mod audit;
+mod bundle;
 mod campaign_status;
 mod compare;
 mod convert;
@@ -23,6 +24,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use tmrun::bundle::PublishError;
 use tmrun::comparison::{CampaignError, LoadError, SeriesError};
 use tmrun::convert::ConvertError;
 use tmrun::evidence::EvidenceError;
@@ -30,6 +32,7 @@ use tmrun::input::InputError;
 use tmrun::query::QueryError;
 use tmrun::salvage::SalvageError;
 use tmrun::scan::OpenError;
+use tmrun::slice::RegionError;
 use tmrun::source::SourceError;
 
 /// Reads .tmrun recordings of training and inference runs.
@@ -54,6 +57,7 @@ enum Command {
     Info(info::InfoArgs),
     Convert(convert::ConvertArgs),
     Verify(verify::VerifyArgs),
+    Bundle(bundle::BundleArgs),
     Salvage(salvage::SalvageArgs),
     Audit(audit::AuditArgs),
     Summary(summary::SummaryArgs),
@@ -92,6 +96,12 @@ pub(crate) enum Failure {
     /// The recording could not be salvaged.
     #[error(transparent)]
     Salvage(#[from] SalvageError),
+    /// The recording does not have what is to be evidence.
+    #[error(transparent)]
+    Region(#[from] RegionError),
+    /// The bundle was not published.
+    #[error(transparent)]
+    Publish(#[from] PublishError),
     /// There is nothing to ask.
     #[error(transparent)]
     Source(#[from] SourceError),
@@ -133,7 +143,7 @@ impl Failure {
             Self::Convert(error) => error.is_usage(),
             Self::Source(error) => error.is_usage(),
             Self::Query(error) => error.is_usage(),
-            Self::Usage(_) => true,
+            Self::Usage(_) | Self::Region(RegionError::NotOneRegion { .. }) => true,
             _ => false,
         }
     }
@@ -156,6 +166,8 @@ impl Failure {
             | Self::Load(_)
             | Self::Series(_)
             | Self::Campaign(_)
+            | Self::Region(_)
+            | Self::Publish(_)
             | Self::Usage(_) => false,
         }
     }
@@ -168,6 +180,7 @@ impl Cli {
             Command::Info(args) => info::run(args),
             Command::Convert(args) => convert::run(args),
             Command::Verify(args) => verify::run(args),
+            Command::Bundle(args) => bundle::run(args),
             Command::Salvage(args) => salvage::run(args),
             Command::Audit(args) => audit::run(args),
             Command::Summary(args) => summary::run(args),

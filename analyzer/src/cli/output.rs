@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use tmrun::bundle::around;
 
 use super::Failure;
 
@@ -43,6 +44,18 @@ pub(crate) enum OutputError {
         /// The folder.
         path: PathBuf,
     },
+    /// It is in a bundle.
+    #[error(
+        "{}: lies in the bundle {}, which nobody may write into; choose another place",
+        path.display(),
+        bundle.display()
+    )]
+    Bundle {
+        /// The file.
+        path: PathBuf,
+        /// The bundle.
+        bundle: PathBuf,
+    },
     /// It is the input.
     #[error(
         "{}: is the input itself, which the result would replace; choose another name",
@@ -63,7 +76,10 @@ impl OutputError {
             Self::Stdout(source) | Self::File { source, .. } => {
                 source.kind() == io::ErrorKind::BrokenPipe
             }
-            Self::Exists { .. } | Self::Folder { .. } | Self::Input { .. } => false,
+            Self::Exists { .. }
+            | Self::Folder { .. }
+            | Self::Bundle { .. }
+            | Self::Input { .. } => false,
         }
     }
 }
@@ -88,9 +104,15 @@ impl OutputArgs {
     }
 
     fn check_place(&self) -> Result<(), OutputError> {
+        if self.is_stdout() {
+            return Ok(());
+        }
         let path = || self.output.clone();
+        // Where the name is, and where it leads to.
+        if let Some(bundle) = around(folder_of(&self.output)).or_else(|| around(&self.output)) {
+            return Err(OutputError::Bundle { path: path(), bundle });
+        }
         match fs::metadata(&self.output) {
-            _ if self.is_stdout() => Ok(()),
             Ok(found) if found.is_dir() => Err(OutputError::Folder { path: path() }),
             Ok(found) if found.is_file() && !self.force => {
                 Err(OutputError::Exists { path: path() })
@@ -220,6 +242,27 @@ mod tests {
         });
         assert!(failed.is_err());
         assert_eq!(fs::read_dir(folder.path()).expect("entries").count(), 0);
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_bundle_on_whatever_way() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bundle = folder.path().join("bundle");
+        fs::create_dir_all(bundle.join("nsight")).expect("a folder");
+        fs::write(bundle.join("bundle.json"), "{}").expect("a manifest");
+        fs::create_dir(folder.path().join("beside")).expect("a folder");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(bundle.join("nsight"), &link).expect("a link");
+        std::os::unix::fs::symlink(bundle.join("bundle.json"), folder.path().join("to"))
+            .expect("a link");
+        for path in ["bundle/out", "bundle/nsight/out", "beside/../bundle/out", "link/out", "to"] {
+            let refused = to(folder.path().join(path), true);
+            let refused = write(&refused, "text").expect_err(path).to_string();
+            assert!(refused.contains("lies in the bundle"), "{refused}");
+        }
+        assert_eq!(fs::read_to_string(bundle.join("bundle.json")).expect("text"), "{}");
+        write(&to(bundle.join("../out"), false), "text").expect("that is outside");
+        assert!(folder.path().join("out").is_file());
     }
 
     #[test]

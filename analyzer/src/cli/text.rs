@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+pub(super) use tmrun::readable::{duration, number, plural};
+
 /// The longest text from a file that a line shows.
 const LONGEST: usize = 120;
 
@@ -39,35 +41,6 @@ fn turns(c: char) -> bool {
         || ('\u{2066}'..='\u{2069}').contains(&c)
 }
 
-/// A number with its thousands apart.
-pub(super) fn number(n: u64) -> String {
-    let digits = n.to_string();
-    let mut shown = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && digits.len().wrapping_sub(i) % 3 == 0 {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// A length of time, in the unit that suits it.
-pub(super) fn duration(ns: f64) -> String {
-    let (unit, scale) = match ns {
-        ns if ns < 1e3 => ("ns", 1.0),
-        ns if ns < 1e6 => ("us", 1e3),
-        ns if ns < 1e9 => ("ms", 1e6),
-        _ => ("s", 1e9),
-    };
-    let scaled = ns / scale;
-    match scaled {
-        s if s >= 100.0 => format!("{s:.0} {unit}"),
-        s if s >= 10.0 => format!("{s:.1} {unit}"),
-        s => format!("{s:.2} {unit}"),
-    }
-}
-
 /// By how much a length of time changed.
 pub(super) fn change(ns: f64) -> String {
     let sign = if ns < 0.0 { '-' } else { '+' };
@@ -77,11 +50,6 @@ pub(super) fn change(ns: f64) -> String {
 /// A moment, in seconds since the first calibration.
 pub(super) fn moment(ns: u64) -> String {
     format!("{}.{:06} s", ns / 1_000_000_000, ns % 1_000_000_000 / 1_000)
-}
-
-/// A number and its noun: `1 chunk`, `2 chunks`.
-pub(super) fn plural(n: u64, noun: &str) -> String {
-    format!("{} {noun}{}", number(n), if n == 1 { "" } else { "s" })
 }
 
 /// A table whose columns are as wide as what is in them.

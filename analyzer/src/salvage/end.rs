@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use tmrun_formats::wire::{Frame, OpenSpanV1, Span, TerminalV1, TotalsV1};
+use tmrun_formats::wire::{Frame, OpenSpanV1, Span, TerminalV1};
 use tmrun_formats::{LaneId, SpanId};
 
 use crate::rewrite::{File, Gaps};
@@ -17,7 +17,8 @@ pub(super) fn frames(
 ) -> io::Result<()> {
     let meta = recording.meta();
     let open = open_spans(recording).into_values().map(Frame::OpenSpan);
-    let totals = totals(recording).map(|totals| Frame::Totals(gaps.counted(totals)));
+    let totals = recording.lanes().iter().filter_map(|(_, lane)| lane.counters());
+    let totals = totals.map(|totals| Frame::Totals(gaps.counted(totals)));
     let cost = meta.cost.into_iter().map(Frame::RecorderCost);
     let terminal = terminal(recording).map(Frame::Terminal);
     file.frames(open.chain(totals).chain(cost).chain(terminal))
@@ -39,12 +40,6 @@ fn open_spans(recording: &Recording<'_>) -> BTreeMap<(LaneId, SpanId), OpenSpanV
         }
     }
     open
-}
-
-/// The counters of the lanes. Those that are less than what is there are wrong, and left out.
-fn totals(recording: &Recording<'_>) -> impl Iterator<Item = TotalsV1> {
-    let of_lane = |lane: &crate::scan::Lane<'_>| lane.totals.filter(|t| t.records >= lane.next);
-    recording.lanes().iter().filter_map(move |(_, lane)| of_lane(lane))
 }
 
 /// How the run ended, or that nobody knows; nothing where the recording goes on in another file.

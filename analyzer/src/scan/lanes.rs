@@ -54,6 +54,11 @@ impl Lane<'_> {
             totals_offset: 0,
         }
     }
+
+    /// Its counters; `None` also where they count less than what is there, for then they are wrong.
+    pub fn counters(&self) -> Option<TotalsV1> {
+        self.totals.filter(|totals| totals.records >= self.next)
+    }
 }
 
 /// A stretch of positions of a lane that no intact header covers.

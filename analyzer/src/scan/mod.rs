@@ -45,6 +45,7 @@
 mod blocks;
 mod check;
 mod clock;
+mod cost;
 mod counts;
 mod damage;
 mod error;
@@ -64,6 +65,7 @@ mod walk;
 
 pub use blocks::Block;
 pub use clock::{Calibrations, Clock};
+pub use cost::RecordCost;
 pub use counts::{ChunkCounts, Counts};
 pub use damage::Missing;
 pub use error::{Finding, OpenError};

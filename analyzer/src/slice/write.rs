@@ -35,11 +35,12 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
         }
     }
     lanes(recording, region, &kept, &mut file)?;
-    for (place, records) in Gaps::of(recording, |missing| touches(missing, region)).chunks() {
+    let gaps = Gaps::of(recording, |missing| touches(missing, region));
+    for (place, records) in gaps.chunks() {
         file.records(place, &records)?;
     }
     file.frames(definitions(recording))?;
-    file.frames(end(recording, region))?;
+    file.frames(end(recording, region, &kept, &gaps))?;
     file.end().map(|_| ())
 }
 
@@ -170,11 +171,19 @@ fn records(lane: LaneId, run: &Run<'_>, file: &mut File<'_>) -> io::Result<()> {
     Ok(())
 }
 
-/// What was open, what recording costs, and how the run ended.
-fn end<'r>(recording: &'r Recording<'_>, region: &Region) -> impl Iterator<Item = Frame<'r>> {
+/// What was open, what the lanes counted, what recording costs, and how the run ended.
+fn end<'r>(
+    recording: &'r Recording<'_>,
+    region: &Region,
+    kept: &'r Kept<'_>,
+    gaps: &'r Gaps<'_>,
+) -> impl Iterator<Item = Frame<'r>> {
     let meta = recording.meta();
     let open = meta.open_spans.iter().filter(|open| open.start <= region.extent.1).copied();
+    let lanes = recording.lanes().iter().filter(|(lane, _)| kept.contains_key(lane));
+    let totals = lanes.filter_map(|(_, lane)| lane.counters());
+    let totals = totals.map(|totals| Frame::Totals(gaps.counted(totals)));
     let cost = meta.cost.into_iter().map(Frame::RecorderCost);
     let terminal = meta.terminal.into_iter().map(Frame::Terminal);
-    open.map(Frame::OpenSpan).chain(cost).chain(terminal)
+    open.map(Frame::OpenSpan).chain(totals).chain(cost).chain(terminal)
 }

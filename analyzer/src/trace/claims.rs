@@ -1,6 +1,6 @@
 //! What a contract still holds when something of the region is missing.
 
-use tmrun_formats::trace::{CaptureContract, CoverageLevel};
+use tmrun_formats::trace::{CaptureContract, CoverageLevel, GradientContract};
 use tmrun_formats::{GapClass, GapReason, LaneId, Planes};
 
 use super::told::{LeftOut, Refuted, Told};
@@ -85,6 +85,22 @@ pub(super) fn refute(contract: &mut CaptureContract, told: &mut Told) {
     if contract.gradients != CoverageLevel::Complete {
         told.gradient_contract = contract.gradient_contract.take();
     }
+}
+
+/// What a run declared, from what its trace still does and what was taken back.
+pub(crate) fn declared<'p>(
+    held: &CaptureContract,
+    refuted: impl IntoIterator<Item = (&'p str, CoverageLevel)>,
+    gradients: Option<&GradientContract>,
+) -> CaptureContract {
+    let mut contract = held.clone();
+    for (name, level) in refuted {
+        if let Some(plane) = PLANES.iter().find(|plane| plane.name == name) {
+            *(plane.level)(&mut contract) = level;
+        }
+    }
+    contract.gradient_contract = contract.gradient_contract.or(gradients.cloned());
+    contract
 }
 
 /// Why a plane is not complete.

@@ -42,6 +42,7 @@ use tmrun_formats::trace::{
 
 use crate::scan::{Clock, Recording};
 use crate::slice::{Measured, Region, kept};
+pub(crate) use claims::declared;
 use events::{Events, Ids};
 use fact::Fact;
 use place::{Node, Tree};
@@ -178,6 +179,11 @@ impl<'r> Trace<'r> {
             });
         }
     }
+}
+
+/// What a trace of a region says of its run, but with everything that the run promised.
+pub fn planned(recording: &Recording<'_>, region: &Region) -> TraceRun {
+    run::of(recording, region, recording.header().created_ns)
 }
 
 /// Nanoseconds since the first moment of a trace.

@@ -85,24 +85,31 @@ impl BundleManifest<'_> {
     ///
     /// The first file that breaks a rule of [`ManifestFault`].
     pub fn check(&self) -> Result<(), ManifestFault> {
+        self.faults().next().map_or(Ok(()), |(_, fault)| Err(fault))
+    }
+
+    /// The first rule of [`ManifestFault`] that each file breaks, with its place in the list.
+    pub fn faults(&self) -> impl Iterator<Item = (usize, ManifestFault)> + '_ {
         let mut declared = HashSet::new();
-        for BundleFile { path, sha256, .. } in &self.files {
-            if !is_safe_path(path) {
-                return Err(ManifestFault::Path { path: path.to_string() });
-            }
-            if path == MANIFEST {
-                return Err(ManifestFault::Itself);
-            }
-            if !declared.insert(path.as_ref()) {
-                return Err(ManifestFault::Twice { path: path.to_string() });
-            }
-            if sha256.len() != 64 || !sha256.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-                return Err(ManifestFault::Digest {
-                    path: path.to_string(),
-                    found: sha256.to_string(),
-                });
-            }
+        let files = self.files.iter().enumerate();
+        files.filter_map(move |(at, file)| Some((at, file.fault(&mut declared)?)))
+    }
+}
+
+impl BundleFile<'_> {
+    fn fault<'f>(&'f self, declared: &mut HashSet<&'f str>) -> Option<ManifestFault> {
+        let Self { path, sha256, .. } = self;
+        if !is_safe_path(path) {
+            return Some(ManifestFault::Path { path: path.to_string() });
         }
-        Ok(())
+        if path == MANIFEST {
+            return Some(ManifestFault::Itself);
+        }
+        if !declared.insert(path) {
+            return Some(ManifestFault::Twice { path: path.to_string() });
+        }
+        let is_digest = sha256.len() == 64 && sha256.bytes().all(|digit| digit.is_ascii_hexdigit());
+        (!is_digest)
+            .then(|| ManifestFault::Digest { path: path.to_string(), found: sha256.to_string() })
     }
 }

@@ -1,6 +1,6 @@
 //! What recording cost, as estimated from the recorder's own calibration.
 
-use tmrun::scan::{LaneSteps, Recording};
+use tmrun::scan::{LaneSteps, RecordCost, Recording};
 use tmrun_formats::Level;
 use tmrun_formats::wire::Kind;
 
@@ -33,15 +33,7 @@ impl Cost {
         steps: &LaneSteps,
         time_ns: Option<u64>,
     ) -> Option<Self> {
-        let cost = recording.meta().cost?;
-        let nominal = match recording.header().ticks_per_second {
-            0 => 1e9,
-            nominal => nominal as f64,
-        };
-        let rate = recording.calibrations().measured_rate().unwrap_or(nominal);
-        let ns =
-            |thousandths: u64| Some(thousandths as f64 * 1e6 / rate).filter(|ns| ns.is_finite());
-        let (record_ns, span_ns) = (ns(cost.record)?, ns(cost.span)?);
+        let RecordCost { record_ns, span_ns, .. } = recording.cost()?;
         let of = |spans: u64, records: u64| {
             spans as f64 * span_ns + records.saturating_sub(spans) as f64 * record_ns
         };

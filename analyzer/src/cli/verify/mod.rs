@@ -1,4 +1,6 @@
-//! `tmrun verify FILE`: every CRC, every sequence number.
+//! `tmrun verify`: every CRC and every sequence number of a file, every digest of a bundle.
+
+mod directory;
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -13,25 +15,35 @@ use super::output::OutputArgs;
 use super::text::plural;
 use super::{Failure, Outcome, open};
 
-/// Check every byte of a recording: CRCs, sequence numbers, structure, index and trailer
+/// Check every byte of a recording, or every file of a bundle
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
+Of a recording the CRCs, sequence numbers, structure, index and trailer are checked. Of a bundle, a
+directory, the receipt goes to standard output as JSON: links, special files, undeclared, missing,
+changed files and unsafe paths are problems, all of them listed. With --semantic its documents are
+derived from its recording once more, and every value compared.
+
 Exit codes:
   0  every byte holds; a file without trailer is whole too, and standard error says so
   1  something does not hold, or the file is no recording: each place is listed with its offset,
      what was expected and what was found
   2  the command line is wrong
-  3  every byte holds, and the recording says that evidence was lost while it was made
+  3  every byte holds, and the recording says that evidence was lost while it was made; not of a
+     bundle, which has declared its gaps
 
 Examples:
   tmrun verify run.tmrun
   tmrun verify --json run.tmrun | jq '.findings[] | {offset, what}'
-  ssh trainer cat run.tmrun | tmrun verify - && echo intact")]
+  ssh trainer cat run.tmrun | tmrun verify - && echo intact
+  tmrun verify --semantic profiles/step-4711 | jq .semantic.status")]
 pub(crate) struct VerifyArgs {
-    /// The recording; - reads standard input
-    #[arg(value_name = "FILE")]
+    /// The recording, or the directory of a bundle; - reads standard input
+    #[arg(value_name = "INPUT")]
     file: PathBuf,
-    /// Print one JSON document
+    /// Of a bundle, derive its documents once more and compare every value
+    #[arg(long)]
+    semantic: bool,
+    /// Print one JSON document, as is always done of a bundle
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -43,6 +55,12 @@ const LISTED: usize = 10_000;
 
 pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.file)?;
+    if args.file.is_dir() {
+        return directory::run(&args.file, args.semantic, &args.output);
+    }
+    if args.semantic {
+        return Err(Failure::Usage("--semantic is for a bundle, which is a directory"));
+    }
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let findings = recording.verify();

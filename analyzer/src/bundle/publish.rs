@@ -1,0 +1,184 @@
+//! The protocol: staged beside, synchronised, checked, renamed without replacing.
+
+use std::io;
+use std::path::Path;
+
+use tmrun_formats::GapClass;
+use tmrun_formats::bundle::{
+    EVIDENCE, NSIGHT, PublicationReceipt, PublicationSchema, PublicationStatus, REPORT, TRACE,
+};
+use tmrun_formats::evidence::Gpu;
+use tmrun_formats::trace::TraceRun;
+
+use super::content::{Content, content, verify};
+use super::contents::{Contents, write_trace};
+use super::error::{PublishError, PublishFault};
+use super::moment::{Moment, Observer};
+use super::place::{Place, sync};
+use super::retry::{Differing, Found, reconcile};
+use super::staging::Staging;
+use super::{ANNEX, RECORDING, nsight};
+use crate::input::Input;
+use crate::scan::{Gap, Recording};
+use crate::slice::{Region, slice};
+use crate::trace::{Derived, Trace, planned};
+
+/// What is to be published, and where.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'q> {
+    /// The recording.
+    pub recording: &'q Recording<'q>,
+    /// The region of it that is evidence.
+    pub region: &'q Region,
+    /// The bundle's directory.
+    pub destination: &'q Path,
+    /// A flat directory of what Nsight left, to be kept in the bundle.
+    pub nsight: Option<&'q Path>,
+}
+
+/// A planned capture that is published.
+#[derive(Debug, Clone)]
+pub struct Publication {
+    /// The receipt.
+    pub receipt: PublicationReceipt<'static>,
+    /// Where it was published before: in what that differs from this one, and is the same planned
+    /// capture all the same.
+    pub differing: Vec<Differing>,
+    /// What is lost of the region.
+    pub lost: Vec<Gap>,
+}
+
+/// Publishes a region's evidence, or finds it published. `observe` is told of every [`Moment`].
+///
+/// # Errors
+///
+/// When something else is at the destination, or something cannot be read or written: then nothing is
+/// there that was not there before. Only when the directory around the destination cannot be
+/// synchronised, or the bundle does not hold where it lies, is it there all the same.
+pub fn publish(
+    request: &Request<'_>,
+    observe: &mut Observer<'_>,
+) -> Result<Publication, PublishError> {
+    let place = Place::of(request.destination)?;
+    let planned = planned(request.recording, request.region);
+    tell(observe, Moment::Planned)?;
+    place.refuse_nested()?;
+    if let Some(found) = reconcile(&place, &planned)? {
+        return Ok(already(found, request));
+    }
+    tell(observe, Moment::Free)?;
+    place.make_parents()?;
+    place.refuse_nested()?;
+    tell(observe, Moment::Parents)?;
+    let mut staging = Staging::begin(&place)?;
+    let staged = stage(request, &mut staging, observe);
+    let taken = staged.and_then(|lost| Ok((lost, take(&place, &staging, &planned)?)));
+    match taken {
+        Ok((lost, None)) => settle(&place, lost, observe).map_err(PublishError::from),
+        // Another publisher of the same capture was faster.
+        Ok((_, Some(found))) => {
+            staging.discard();
+            Ok(already(found, request))
+        }
+        Err(fault) => Err(PublishError { fault, trace: staging.abandon(&place) }),
+    }
+}
+
+fn tell(observe: &mut Observer<'_>, moment: Moment<'_>) -> Result<(), PublishFault> {
+    observe(moment).map_err(PublishFault::Stopped)
+}
+
+fn already(found: Found, request: &Request<'_>) -> Publication {
+    let trace = Trace::of(request.recording, request.region);
+    let lost = lost(&trace.derive());
+    Publication { receipt: found.receipt, differing: found.differing, lost }
+}
+
+fn lost(derived: &Derived<'_>) -> Vec<Gap> {
+    let gaps = derived.told.gaps.iter();
+    gaps.filter(|gap| gap.class == GapClass::Lost).copied().collect()
+}
+
+/// Puts it together, and checks it. Everything is derived from the part of the recording that is in it:
+/// nobody needs more to derive it again. Returns what is lost of the region.
+fn stage(
+    request: &Request<'_>,
+    staging: &mut Staging,
+    observe: &mut Observer<'_>,
+) -> Result<Vec<Gap>, PublishFault> {
+    tell(observe, Moment::Staged)?;
+    staging.file(RECORDING, observe, |out| slice(request.recording, request.region, out))?;
+    let failed = |why: &dyn ToString| PublishFault::Slice { why: why.to_string() };
+    let input = Input::open(&staging.root.join(RECORDING)).map_err(|error| failed(&error))?;
+    let recording = Recording::open(&input, RECORDING).map_err(|error| failed(&error))?;
+    let region = Region::of(&recording, request.region.step()).map_err(|error| failed(&error))?;
+    let trace = Trace::of(&recording, &region);
+    let derived = trace.derive();
+    staging.file(TRACE, observe, |out| write_trace(&derived, out))?;
+    let mut gpu: Option<Gpu<'_>> = None;
+    if let Some(folder) = request.nsight {
+        nsight::copy(folder, staging, observe)?;
+        gpu = Some(nsight::gpu(&staging.root.join(NSIGHT), &derived.document.run));
+    }
+    let contents = Contents::of(&recording, &region, &derived, gpu)?;
+    staging.file(EVIDENCE, observe, |out| contents.write_evidence(out))?;
+    staging.file(REPORT, observe, |out| contents.write_report(out))?;
+    staging.file(ANNEX, observe, |out| contents.write_annex(out))?;
+    staging.manifest(&derived.document.run.run_id, observe)?;
+    let Content { problems, .. } = content(&staging.root);
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(PublishFault::NotWhole { path: staging.root.clone(), problem });
+    }
+    tell(observe, Moment::Verified)?;
+    staging.sync()?;
+    tell(observe, Moment::Synced)?;
+    Ok(lost(&derived))
+}
+
+/// Moves it to its place. Something may have come there meanwhile, and may be the same capture.
+fn take(
+    place: &Place,
+    staging: &Staging,
+    planned: &TraceRun,
+) -> Result<Option<Found>, PublishFault> {
+    loop {
+        match place.take(&staging.root) {
+            Ok(()) => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                if let Some(found) = reconcile(place, planned)? {
+                    return Ok(Some(found));
+                }
+                // It has gone again.
+            }
+            Err(error) => return Err(PublishFault::io("renamed to", &place.path)(error)),
+        }
+    }
+}
+
+/// It is there: makes that last, and looks at it once more.
+fn settle(
+    place: &Place,
+    lost: Vec<Gap>,
+    observe: &mut Observer<'_>,
+) -> Result<Publication, PublishFault> {
+    tell(observe, Moment::Renamed)?;
+    sync(&place.parent)?;
+    tell(observe, Moment::Durable)?;
+    let Content { receipt, problems, .. } = verify(&place.path);
+    let Some(verification) = receipt else {
+        let path = place.path.clone();
+        let problem = problems.into_iter().next().unwrap_or_else(|| {
+            super::Problem::of(super::ProblemKind::NotADirectory, path.display().to_string())
+        });
+        return Err(PublishFault::NotWhole { path, problem });
+    };
+    tell(observe, Moment::Checked)?;
+    let receipt = PublicationReceipt {
+        schema: PublicationSchema,
+        status: PublicationStatus::Published,
+        bundle_path: place.path.display().to_string().into(),
+        run_id: verification.run_id.clone(),
+        verification,
+    };
+    Ok(Publication { receipt, differing: Vec::new(), lost })
+}

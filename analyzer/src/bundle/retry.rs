@@ -1,0 +1,128 @@
+//! What is at the destination already: the same planned capture, or something in the way.
+
+use std::fs;
+use std::io;
+
+use serde::Serialize;
+use tmrun_formats::bundle::{PublicationReceipt, PublicationSchema, PublicationStatus};
+use tmrun_formats::trace::{CaptureContract, TraceRun};
+
+use super::annex::Annex;
+use super::content::{open_regular, run_of, verify};
+use super::error::PublishFault;
+use super::place::Place;
+use super::{ANNEX, Content};
+use crate::trace::declared;
+
+/// A field in which a published capture is not the planned one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Differing {
+    /// The field of the trace's run.
+    pub field: &'static str,
+    /// What was published.
+    pub published: String,
+    /// What is planned.
+    pub planned: String,
+}
+
+impl Differing {
+    pub(super) fn list(fields: &[Self]) -> String {
+        let one = |Self { field, published, planned }: &Self| {
+            format!("its {field} is {published}, not {planned}")
+        };
+        fields.iter().map(one).collect::<Vec<_>>().join("; ")
+    }
+}
+
+/// A capture that is published already.
+pub(super) struct Found {
+    pub(super) receipt: PublicationReceipt<'static>,
+    /// Fields that make it no other planned capture.
+    pub(super) differing: Vec<Differing>,
+}
+
+/// Looks at the destination; `None` where nothing is there.
+pub(super) fn reconcile(place: &Place, planned: &TraceRun) -> Result<Option<Found>, PublishFault> {
+    let path = || place.path.clone();
+    match fs::symlink_metadata(&place.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(PublishFault::io("looked at", path())(error)),
+        Ok(_) => {}
+    }
+    let occupied = |why: String| PublishFault::Occupied { path: path(), why };
+    let Content { receipt, problems, .. } = verify(&place.path);
+    let Some(verification) = receipt else {
+        let first = problems.first().map(ToString::to_string);
+        return Err(occupied(first.unwrap_or_default()));
+    };
+    let published = run_of(&place.path).map_err(|error| occupied(error.to_string()))?;
+    let fields = coordinates(&published, planned);
+    if !fields.is_empty() {
+        return Err(PublishFault::Conflict { path: path(), fields });
+    }
+    let differing = others(place, &published, planned);
+    let receipt = PublicationReceipt {
+        schema: PublicationSchema,
+        status: PublicationStatus::AlreadyPublished,
+        bundle_path: place.path.display().to_string().into(),
+        run_id: verification.run_id.clone(),
+        verification,
+    };
+    Ok(Some(Found { receipt, differing }))
+}
+
+/// The fields that say which planned capture it is.
+fn coordinates(published: &TraceRun, planned: &TraceRun) -> Vec<Differing> {
+    let of = |run: &TraceRun| {
+        [
+            ("entrypoint", text(&run.entrypoint)),
+            ("correlation_id", text(&run.correlation_id)),
+            ("phase", text(&run.phase)),
+            ("capture_step", text(&run.capture_step)),
+            ("device", text(&run.device)),
+        ]
+    };
+    differing(of(published), of(planned))
+}
+
+/// The other fields that somebody planned, and the run: a retry records anew.
+fn others(place: &Place, published: &TraceRun, planned: &TraceRun) -> Vec<Differing> {
+    let of = |run: &TraceRun, contract: &CaptureContract| {
+        [
+            ("run_id", text(&run.run_id)),
+            ("warmup_steps", text(&run.warmup_steps)),
+            ("timing_mode", text(&run.timing_mode)),
+            ("measured_region_device_synchronized", text(&run.measured_region_device_synchronized)),
+            ("capture_contract", text(contract)),
+            ("comparison_identity", text(&run.comparison_identity)),
+            ("tags", text(&run.tags)),
+        ]
+    };
+    let held = &published.capture_contract;
+    let annex = open_regular(&place.path.join(ANNEX)).map(io::BufReader::new);
+    let annex = annex.ok().and_then(|file| serde_json::from_reader::<_, Annex<'_>>(file).ok());
+    let promised = annex.map_or_else(
+        || held.clone(),
+        |annex| {
+            let refuted = annex.refuted.iter();
+            let refuted = refuted.map(|refuted| (&*refuted.plane, refuted.declared));
+            declared(held, refuted, annex.gradient_contract.as_deref())
+        },
+    );
+    differing(of(published, &promised), of(planned, &planned.capture_contract))
+}
+
+fn differing<const N: usize>(
+    published: [(&'static str, String); N],
+    planned: [(&'static str, String); N],
+) -> Vec<Differing> {
+    let pairs = published.into_iter().zip(planned);
+    let differ = pairs.filter(|((_, published), (_, planned))| published != planned);
+    differ
+        .map(|((field, published), (_, planned))| Differing { field, published, planned })
+        .collect()
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
