@@ -177,7 +177,7 @@ fn rewrite(root: &Path, path: &str, change: impl FnOnce(String) -> String) {
 
 #[test]
 fn what_was_changed_and_declared_anew_is_found_by_deriving_it() {
-    let changes: [(&str, &str, fn(&Path)); 6] = [
+    let changes: [(&str, &str, Tamper); 6] = [
         ("evidence.json", "/health/coverage/spans", |root| {
             rewrite(root, "evidence.json", |text| {
                 let mut evidence: Value = serde_json::from_str(&text).expect("JSON");

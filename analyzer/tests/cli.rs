@@ -167,9 +167,13 @@ fn what_is_no_recording_is_1_with_the_reason() {
     assert_eq!(code, 1);
     assert!(err.starts_with("tmrun: missing.tmrun: cannot be read"), "{err}");
 
-    let (code, _, err) = said(&bench.tmrun(&["verify", "."]));
+    let (code, _, err) = said(&bench.tmrun(&["info", "."]));
     assert_eq!(code, 1);
     assert!(err.contains("not a regular file"), "{err}");
+
+    let (code, _, err) = said(&bench.tmrun(&["verify", "."]));
+    assert_eq!(code, 1);
+    assert!(err.contains("bundle.json is no regular file, so this is no bundle"), "{err}");
 }
 
 #[test]

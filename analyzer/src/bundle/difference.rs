@@ -29,20 +29,20 @@ pub(super) fn short(text: &str) -> String {
     }
 }
 
+/// Is told of a place, what was derived, and what is published.
+type Tell<'t> = dyn FnMut(&str, Option<&Value>, Option<&Value>) + 't;
+
 /// A document against another, from one place of theirs on.
 pub(super) struct Compare<'t> {
     at: String,
     /// Whether what is at a place does not count.
     skip: fn(&str) -> bool,
     /// Is told of every place, what was derived, and what is published.
-    tell: &'t mut dyn FnMut(&str, Option<&Value>, Option<&Value>),
+    tell: &'t mut Tell<'t>,
 }
 
 impl<'t> Compare<'t> {
-    pub(super) fn new(
-        skip: fn(&str) -> bool,
-        tell: &'t mut dyn FnMut(&str, Option<&Value>, Option<&Value>),
-    ) -> Self {
+    pub(super) fn new(skip: fn(&str) -> bool, tell: &'t mut Tell<'t>) -> Self {
         Self { at: String::new(), skip, tell }
     }
 

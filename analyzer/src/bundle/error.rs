@@ -78,7 +78,7 @@ pub enum PublishFault {
         /// Where.
         path: PathBuf,
         /// The first of what is wrong.
-        problem: Problem,
+        problem: Box<Problem>,
     },
     /// Something could not be read or written.
     #[error("{}: cannot be {what}: {source}", path.display())]

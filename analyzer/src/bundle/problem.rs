@@ -50,7 +50,7 @@ kinds! {
     /// It was never published: a publisher was stopped while it put it together.
     Unpublished "unpublished" "was never published: its publisher was stopped before it was done",
     /// There is no manifest, or none that is a regular file.
-    NoManifest "no_manifest" "is no regular file",
+    NoManifest "no_manifest" "is no regular file, so this is no bundle",
     /// The manifest is none.
     BadManifest "bad_manifest" "is no manifest of a bundle",
     /// A declared path leaves the bundle, or is not written as one is.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use tmrun_formats::GapClass;
 use tmrun_formats::bundle::{
-    EVIDENCE, NSIGHT, PublicationReceipt, PublicationSchema, PublicationStatus, REPORT, TRACE,
+    EVIDENCE, MANIFEST, NSIGHT, PublicationReceipt, PublicationSchema, PublicationStatus, REPORT,
+    TRACE,
 };
 use tmrun_formats::evidence::Gpu;
 use tmrun_formats::trace::TraceRun;
@@ -17,7 +18,7 @@ use super::moment::{Moment, Observer};
 use super::place::{Place, sync};
 use super::retry::{Differing, Found, reconcile};
 use super::staging::Staging;
-use super::{ANNEX, RECORDING, nsight};
+use super::{ANNEX, Problem, ProblemKind, RECORDING, nsight};
 use crate::input::Input;
 use crate::scan::{Gap, Recording};
 use crate::slice::{Region, slice};
@@ -127,7 +128,8 @@ fn stage(
     staging.manifest(&derived.document.run.run_id, observe)?;
     let Content { problems, .. } = content(&staging.root);
     if let Some(problem) = problems.into_iter().next() {
-        return Err(PublishFault::NotWhole { path: staging.root.clone(), problem });
+        let (path, problem) = (staging.root.clone(), Box::new(problem));
+        return Err(PublishFault::NotWhole { path, problem });
     }
     tell(observe, Moment::Verified)?;
     staging.sync()?;
@@ -167,9 +169,9 @@ fn settle(
     let Content { receipt, problems, .. } = verify(&place.path);
     let Some(verification) = receipt else {
         let path = place.path.clone();
-        let problem = problems.into_iter().next().unwrap_or_else(|| {
-            super::Problem::of(super::ProblemKind::NotADirectory, path.display().to_string())
-        });
+        let problem = problems.into_iter().next();
+        let problem = problem.unwrap_or_else(|| Problem::of(ProblemKind::Missing, MANIFEST));
+        let problem = Box::new(problem);
         return Err(PublishFault::NotWhole { path, problem });
     };
     tell(observe, Moment::Checked)?;

@@ -227,12 +227,15 @@ fn of_text(file: &'static str, at: u64, derived: &[u8], published: &[u8]) -> Mis
     Mismatch { line: Some(at), derived, published, ..Mismatch::of(file) }
 }
 
+/// Is told of a line's number, what was derived, and what is published.
+type Differ<'d> = dyn FnMut(u64, &[u8], &[u8]) + 'd;
+
 /// Holds what is written, line by line, against a published file. `differ` is told of lines that are not
 /// the same; where there is none, of an empty one.
 fn lines(
     root: &Path,
     file: &'static str,
-    differ: &mut dyn FnMut(u64, &[u8], &[u8]),
+    differ: &mut Differ<'_>,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), SemanticError> {
     let published = Input::open(&root.join(file))?;
@@ -251,7 +254,7 @@ struct Lines<'l> {
     published: &'l [u8],
     derived: Vec<u8>,
     number: u64,
-    differ: &'l mut dyn FnMut(u64, &[u8], &[u8]),
+    differ: &'l mut Differ<'l>,
 }
 
 impl Lines<'_> {
