@@ -5,15 +5,12 @@ use std::io;
 use std::path::Path;
 
 use tmrun_formats::bundle::NSIGHT;
-use tmrun_formats::evidence::Gpu;
 use tmrun_formats::published::is_safe_path;
-use tmrun_formats::trace::TraceRun;
 
 use super::content::open_regular;
 use super::error::PublishFault;
 use super::moment::Observer;
 use super::staging::Staging;
-use crate::evidence::gpu::absent;
 
 /// Copies a flat directory, file by file in order of names.
 pub(super) fn copy(
@@ -44,12 +41,4 @@ pub(super) fn copy(
         staging.file(&path, observe, |out| io::copy(&mut file, out).map(drop))?;
     }
     Ok(())
-}
-
-/// What the files in a bundle's directory say of its trace.
-pub(super) fn gpu<'d>(_folder: &Path, _run: &TraceRun) -> Gpu<'d> {
-    Gpu {
-        reason: Some("the files of Nsight are kept, and nothing of them is read".into()),
-        ..absent()
-    }
 }

@@ -20,6 +20,7 @@ use super::retry::{Differing, Found, reconcile};
 use super::staging::Staging;
 use super::{ANNEX, Problem, ProblemKind, RECORDING, nsight};
 use crate::input::Input;
+use crate::nsight::read as read_nsight;
 use crate::scan::{Gap, Recording};
 use crate::slice::{Region, slice};
 use crate::trace::{Derived, Trace, planned};
@@ -119,7 +120,7 @@ fn stage(
     let mut gpu: Option<Gpu<'_>> = None;
     if let Some(folder) = request.nsight {
         nsight::copy(folder, staging, observe)?;
-        gpu = Some(nsight::gpu(&staging.root.join(NSIGHT), &derived.document.run));
+        gpu = Some(read_nsight(&staging.root.join(NSIGHT), &derived.document.run));
     }
     let contents = Contents::of(&recording, &region, &derived, gpu)?;
     staging.file(EVIDENCE, observe, |out| contents.write_evidence(out))?;

@@ -10,9 +10,10 @@ use tmrun_formats::trace::TraceRun;
 use super::content::run_of;
 use super::contents::{Contents, write_trace};
 use super::difference::{Compare, Mismatch, is_prose, nothing, short};
-use super::{ANNEX, RECORDING, nsight};
+use super::{ANNEX, RECORDING};
 use crate::evidence::{EvidenceError, derive, read};
 use crate::input::{Input, InputError};
+use crate::nsight::read as read_nsight;
 use crate::scan::{OpenError, Recording, Status};
 use crate::slice::{Region, RegionError};
 use crate::trace::Trace;
@@ -96,7 +97,7 @@ pub fn semantic(root: &Path) -> Result<Semantic, SemanticError> {
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
     let folder = root.join(NSIGHT);
-    let gpu = folder.is_dir().then(|| nsight::gpu(&folder, &derived.document.run));
+    let gpu = folder.is_dir().then(|| read_nsight(&folder, &derived.document.run));
     let contents = Contents::of(&recording, &region, &derived, gpu)?;
 
     let mut found = Found::default();
@@ -125,7 +126,7 @@ fn of_trace(root: &Path) -> Result<Semantic, SemanticError> {
     let input = Input::open(&root.join(TRACE))?;
     let trace = read(&input).map_err(|error| document(TRACE, error))?;
     let folder = root.join(NSIGHT);
-    let gpu = folder.is_dir().then(|| nsight::gpu(&folder, &trace.run));
+    let gpu = folder.is_dir().then(|| read_nsight(&folder, &trace.run));
     let evidence = derive(&trace, gpu)?;
     let mut found = Found::default();
     json(root, EVIDENCE, &evidence, is_prose, &mut found)?;
