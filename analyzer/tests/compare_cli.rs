@@ -129,7 +129,7 @@ fn what_cannot_be_had_is_1_and_named() {
     let trace = fs::read_to_string(bundle.join("trace.jsonl")).unwrap();
 
     fs::write(bundle.join("trace.jsonl"), trace.replace("demo", "dEmo")).unwrap();
-    refused(&["after-3", "trace.jsonl", "sha256"]);
+    refused(&["after-3", "trace.jsonl", "content"]);
     fs::write(bundle.join("trace.jsonl"), &trace[1..]).unwrap();
     refused(&["after-3", "trace.jsonl", "bytes"]);
     fs::remove_file(bundle.join("trace.jsonl")).unwrap();

@@ -5,29 +5,33 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Deserialize;
-use tmrun_formats::bundle::{BundleReceipt, TRACE};
+use sha2::{Digest, Sha256};
+use tmrun_formats::bundle::{BundleFile, BundleReceipt, TRACE};
 use tmrun_formats::comparison::ComparisonInput;
 use tmrun_formats::trace::{ReadError, TraceDocument};
 
-use super::content::{self, ContentFault};
-use super::{Refuted, Run};
+use super::Run;
+use crate::bundle::{ANNEX, AnnexRefuted, Content, Problem, content};
 use crate::evidence::{EvidenceError, read};
 use crate::input::{Input, InputError};
-
-/// The file of a bundle in which its publisher says what the trace has no place for.
-const TOLD: &str = "tmrun.json";
 
 /// A run that cannot be had.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// A directory that is no bundle.
-    #[error("{}: does not verify: {fault}", root.display())]
+    #[error("{}: does not verify: {}", root.display(), shown(problems))]
     Bundle {
         /// The directory.
         root: PathBuf,
-        /// Why.
-        fault: ContentFault,
+        /// What is wrong.
+        problems: Vec<Problem>,
+    },
+    /// A bundle without a trace.
+    #[error("{}: has no {TRACE}: expected a bundle of a run", root.display())]
+    NoTrace {
+        /// The bundle.
+        root: PathBuf,
     },
     /// A bundle's trace is of another run than its manifest.
     #[error("{}: run_id of the manifest is {manifest:?}, of the trace {trace:?}: expected one", root.display())]
@@ -74,13 +78,23 @@ pub enum LoadError {
     },
 }
 
+/// The first thing that is wrong, and that there is more.
+fn shown(problems: &[Problem]) -> String {
+    let mut problems = problems.iter();
+    let first = problems.next().map_or_else(String::new, ToString::to_string);
+    match problems.count() {
+        0 => first,
+        more => format!("{first}; and {more} more"),
+    }
+}
+
 /// A verified bundle.
 #[derive(Debug)]
 pub(super) struct Bundle<'b> {
     pub(super) receipt: BundleReceipt<'static>,
     pub(super) trace: &'b TraceDocument<'b>,
     /// What the trace would have declared, had all of it been kept.
-    pub(super) refuted: Vec<Refuted>,
+    pub(super) refuted: Vec<AnnexRefuted<'static>>,
 }
 
 /// Verifies a bundle and reads its trace. The trace is gone when `with` is through with it.
@@ -88,26 +102,28 @@ pub(super) fn bundle<T>(
     root: &Path,
     with: impl FnOnce(&Bundle<'_>) -> Result<T, LoadError>,
 ) -> Result<T, LoadError> {
-    let failed = |fault| LoadError::Bundle { root: root.to_owned(), fault };
-    let (manifest, receipt) = content::check(root).map_err(failed)?;
+    let root_named = || root.to_owned();
+    let Content { manifest, receipt, problems, .. } = content(root);
+    let (Some(manifest), Some(receipt)) = (manifest, receipt) else {
+        return Err(LoadError::Bundle { root: root_named(), problems });
+    };
     let declared = |name: &str| manifest.files.iter().find(|file| file.path == name);
-    let digest = declared(TRACE).map(|file| &*file.sha256);
-    let Some(digest) = digest else {
-        return Err(failed(ContentFault::Missing { path: TRACE.to_owned() }));
+    let Some(BundleFile { sha256, .. }) = declared(TRACE) else {
+        return Err(LoadError::NoTrace { root: root_named() });
     };
     let path = root.join(TRACE);
     let input = Input::open(&path)?;
     let trace = read(&input).map_err(|error| LoadError::Read { path: path.clone(), error })?;
     // What was read is what was verified, also where somebody wrote in between.
-    if !content::digest(&input).eq_ignore_ascii_case(digest) {
+    if !format!("{:x}", Sha256::digest(&*input)).eq_ignore_ascii_case(sha256) {
         return Err(LoadError::Changed { path });
     }
     if trace.run.run_id != receipt.run_id {
         let (manifest, trace) = (receipt.run_id.into_owned(), trace.run.run_id);
-        return Err(LoadError::OtherRun { root: root.to_owned(), manifest, trace });
+        return Err(LoadError::OtherRun { root: root_named(), manifest, trace });
     }
-    let refuted = match declared(TOLD) {
-        Some(_) => refuted(&root.join(TOLD))?,
+    let refuted = match declared(ANNEX) {
+        Some(_) => refuted(&root.join(ANNEX))?,
         None => Vec::new(),
     };
     with(&Bundle { receipt, trace: &trace, refuted })
@@ -115,11 +131,11 @@ pub(super) fn bundle<T>(
 
 /// The refutations of a bundle of ours. They are for messages alone, so that a document of a version
 /// that has them elsewhere is one that has none.
-fn refuted(path: &Path) -> Result<Vec<Refuted>, LoadError> {
+fn refuted(path: &Path) -> Result<Vec<AnnexRefuted<'static>>, LoadError> {
     #[derive(Deserialize)]
     struct Told {
         #[serde(default)]
-        refuted: Vec<Refuted>,
+        refuted: Vec<AnnexRefuted<'static>>,
     }
     let text =
         std::fs::read(path).map_err(|source| LoadError::File { path: path.to_owned(), source })?;

@@ -52,7 +52,6 @@
 mod bootstrap;
 mod campaign;
 mod compare;
-mod content;
 mod differences;
 mod identity;
 mod inputs;
@@ -67,8 +66,7 @@ mod tensors;
 
 pub use campaign::{CampaignError, campaign_status, published, word};
 pub use compare::{MINIMUM_RUNS, compare};
-pub use content::ContentFault;
 pub use inputs::{unverified, verified};
 pub use load::{LoadError, bundles, traces};
-pub use run::{Refuted, Run};
+pub use run::Run;
 pub use series::{SeriesError, series};

@@ -1,9 +1,9 @@
 //! One run, without its trace.
 
-use serde::Deserialize;
 use tmrun_formats::evidence::{HealthCode, HealthSeverity};
 use tmrun_formats::trace::{RunOutcome, TraceDocument, TraceRun};
 
+use crate::bundle::AnnexRefuted;
 use crate::evidence::{EvidenceError, Index, health};
 
 /// One run, reduced to what a comparison looks at.
@@ -20,7 +20,7 @@ pub struct Run {
     /// Its statistics, in the order of the file.
     pub(super) stats: Vec<Stats>,
     /// What its bundle says was promised and is not kept.
-    pub(super) refuted: Vec<Refuted>,
+    pub(super) refuted: Vec<AnnexRefuted<'static>>,
 }
 
 /// What a comparison looks at of one event of statistics.
@@ -30,15 +30,6 @@ pub(super) struct Stats {
     pub(super) rms: f64,
     pub(super) abs_max: f64,
     pub(super) non_finite: u64,
-}
-
-/// A plane that a run promised to observe completely, and did not.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Refuted {
-    /// The plane, as the contract calls it.
-    pub plane: String,
-    /// The gap that refuted it.
-    pub because: String,
 }
 
 impl Run {
@@ -73,7 +64,7 @@ impl Run {
 
     /// Adds what its bundle says was refuted, for messages.
     #[must_use]
-    pub fn with_refuted(self, refuted: Vec<Refuted>) -> Self {
+    pub fn with_refuted(self, refuted: Vec<AnnexRefuted<'static>>) -> Self {
         Self { refuted, ..self }
     }
 }

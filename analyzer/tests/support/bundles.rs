@@ -127,7 +127,8 @@ pub fn salvaged() -> Vec<u8> {
     whole
 }
 
-fn steps() -> Vec<u8> {
+/// Three whole steps, of a run that had promised all.
+pub fn steps() -> Vec<u8> {
     let contract = ContractV1 { operations: 2, tensors: 2, ..ContractV1::default() };
     let mut builder = Builder::started().meta(&[Frame::Contract(contract)]);
     for number in 1..=3 {

@@ -1,0 +1,65 @@
+//! Bundles of ours, compared and made a series of: by us and by the neighbour, with one answer.
+
+#[path = "support/bundles.rs"]
+mod bundles;
+#[path = "support/probed.rs"]
+mod probed;
+mod support;
+
+use std::path::{Path, PathBuf};
+
+use candle_graph_v10 as theirs;
+use tmrun::comparison::{compare, series, verified};
+use tmrun_formats::comparison::ComparisonCode;
+
+fn publish(at: &Path, name: &str, file: &[u8], step: u64) -> PathBuf {
+    let root = at.join(name);
+    let published = bundles::publish_at(file, Some(step), &root, &mut |_| Ok(()));
+    published.unwrap_or_else(|error| panic!("{name}: {error}"));
+    root
+}
+
+#[test]
+fn a_comparison_that_is_refused_for_a_gap_names_it() {
+    let at = tempfile::tempdir().expect("a folder");
+    let whole = [publish(at.path(), "whole", &bundles::steps(), 2)];
+    let gapped = [publish(at.path(), "gapped", &bundles::gapped(), 2)];
+    let ((before, a), (after, b)) = (
+        tmrun::comparison::bundles(&whole).expect("a run"),
+        tmrun::comparison::bundles(&gapped).expect("a run"),
+    );
+    let ours = compare(&before, &after, verified(a, b));
+    let theirs = theirs::compare_verified_bundles(&whole, &gapped).expect("compared");
+    let codes = |text: String| -> Vec<String> {
+        let lines = text.lines().filter(|line| line.contains("\"code\""));
+        lines.map(|line| line.trim().to_owned()).collect()
+    };
+    assert_eq!(
+        codes(serde_json::to_string_pretty(&ours).expect("JSON")),
+        codes(serde_json::to_string_pretty(&theirs).expect("JSON"))
+    );
+    let of = ComparisonCode::CaptureSemanticsMismatch;
+    let reason = ours.reasons.iter().find(|reason| reason.code == of).expect("it differs");
+    for said in ["candidate run 1", "capture_contract.operations", "refuted in", "lost (corrupt)"] {
+        assert!(reason.message.contains(said), "{said} in {}", reason.message);
+    }
+}
+
+#[test]
+fn steps_of_one_recording_are_a_series() {
+    let at = tempfile::tempdir().expect("a folder");
+    let file = bundles::steps();
+    let roots: Vec<_> = (1..=3)
+        .rev()
+        .map(|step| publish(at.path(), &format!("step-{step}"), &file, step))
+        .collect();
+    let ours = series(&roots, None).expect("a series");
+    assert_eq!(ours.inputs.len(), 3);
+    assert!(ours.outer_wall_time.iter().all(|point| point.outer_wall_time_ns.is_some()));
+    assert!(!ours.tensor_stats.is_empty());
+    let theirs = theirs::build_series(&roots, None).expect("a series");
+    assert_eq!(
+        serde_json::to_string_pretty(&ours).expect("JSON"),
+        serde_json::to_string_pretty(&theirs).expect("JSON")
+    );
+}
