@@ -2,6 +2,9 @@
 
 mod support;
 
+#[path = "support/probed.rs"]
+mod probed;
+
 use serde_json::{Value, json};
 use support::Builder;
 use support::command::Folder;
@@ -157,6 +160,27 @@ fn two_files_are_held_against_each_other_whatever_they_are() {
     assert_eq!(mixed["b"]["gaps"], Value::Null, "nobody knows");
     let (_, same, _) = diff(&folder, &["in.tmrun", "in.tmrun", "--step", "1"]);
     assert_eq!((&same["spans"]["total"], &same["statistics"]["total"]), (&0.into(), &0.into()));
+}
+
+#[test]
+fn a_step_that_broke_off_is_said_to_and_lasts_until_then() {
+    let folder = Folder::with(b"");
+    probed::failed(&folder.path("run.tmrun"));
+    let (code, found, err) = diff(&folder, &["run.tmrun", "--step", "1", "--step", "2"]);
+    assert_eq!((code, &*err), (0, ""));
+    assert_eq!(
+        (&found["a"]["capture_complete"], &found["b"]["capture_complete"]),
+        (&json!(true), &json!(false))
+    );
+    assert_eq!((&found["b"]["wall_ns"], &found["change_ns"]), (&Value::Null, &Value::Null));
+    let rows = found["spans"]["rows"].as_array().unwrap();
+    let of = |path: Value| rows.iter().find(|row| row["path"] == path).unwrap();
+    let (step, forward) = (of(json!(["step"])), of(json!(["step", "forward"])));
+    assert_eq!((&step["b"]["open"], &forward["b"]["open"]), (&json!(1), &json!(1)));
+    assert!(forward["b"]["total_ns"].as_u64() > Some(0), "{forward}");
+    assert!(step["b"]["total_ns"].as_u64() >= forward["b"]["total_ns"].as_u64());
+    let backward = of(json!(["step", "backward"]));
+    assert_eq!((&backward["only_in"], &backward["under_gap"]), (&json!("a"), &Value::Null));
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub struct PathSide {
     pub own_ns: u64,
     /// Their time in the measured region; all of it where there is none.
     pub total_ns: u64,
-    /// How many of them did not end, and count as long as what hangs under them.
+    /// How many of them did not end, and count until the trace does.
     pub open: u64,
     /// When the first one began.
     #[serde(skip)]
@@ -117,7 +117,7 @@ pub(super) fn of<'d>(
 impl<'d> Paths<'d> {
     fn take(&mut self, side: usize, subject: &'d Subject<'d>, index: &Index<'_>) {
         let trace = subject.trace();
-        let host = Host::of(trace, index);
+        let host = Host::until(trace, index, trace.terminal.timestamp_ns);
         let end = |start: u64, duration: u64| start.saturating_add(duration);
         // What is around the measured region, or beside it, is of no interest but for that time.
         let measured = index.tree.measured.first().map(|&span| span as usize);

@@ -3,7 +3,7 @@
 use super::super::{Index, intervals};
 use rayon::prelude::*;
 use tmrun_formats::evidence::GraphScope;
-use tmrun_formats::trace::TraceDocument;
+use tmrun_formats::trace::{Span, TraceDocument};
 
 /// The host time of every span.
 pub(crate) struct Host {
@@ -30,7 +30,12 @@ pub(crate) struct HostTime {
 
 impl Host {
     pub fn of(trace: &TraceDocument<'_>, index: &Index<'_>) -> Self {
-        let totals = totals(trace, index);
+        Self::until(trace, index, 0)
+    }
+
+    /// The same, where a span that did not end lasts until `end`, if it began before.
+    pub fn until(trace: &TraceDocument<'_>, index: &Index<'_>, end: u64) -> Self {
+        let totals = totals(trace, index, end);
         let total = |span: usize| totals.get(span).copied().unwrap_or(0);
         let interval = |span: usize| {
             let start = trace.spans.get(span).map_or(0, |span| span.start_ns);
@@ -71,8 +76,10 @@ impl Host {
 }
 
 /// How long each span took. One without a duration takes as long as what hangs under it.
-fn totals(trace: &TraceDocument<'_>, index: &Index<'_>) -> Vec<u64> {
-    let durations = trace.spans.iter().map(|span| span.duration_ns.unwrap_or(0));
+fn totals(trace: &TraceDocument<'_>, index: &Index<'_>, end: u64) -> Vec<u64> {
+    let duration =
+        |span: &Span<'_>| span.duration_ns.unwrap_or_else(|| end.saturating_sub(span.start_ns));
+    let durations = trace.spans.iter().map(duration);
     let mut totals: Vec<u64> = durations.collect();
     for &span in index.tree.top_down.iter().rev() {
         let span = span as usize;
