@@ -256,12 +256,22 @@ impl ProfileRun {
         self
     }
 
+    /// What the trace of a session of this run is to say of it, but for what is not known before: its
+    /// time, and its identity where the application gives none.
+    pub fn planned(&self) -> TraceRun {
+        self.clone().of_session().as_trace()
+    }
+
     /// Holds all that is held of the run of a trace.
     pub(crate) fn check_as_trace(&self) -> Result<(), RunError> {
+        self.as_trace().check()
+    }
+
+    fn as_trace(&self) -> TraceRun {
         let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "drawn".to_owned());
         let infers = self.phase == Phase::INFER;
         let synchronized = self.device_synchronized;
-        let run = TraceRun {
+        TraceRun {
             run_id: text(&self.run_id),
             correlation_id: text(&self.correlation_id),
             entrypoint: self.entrypoint.clone(),
@@ -280,8 +290,7 @@ impl ProfileRun {
             comparison_identity: self.identity.clone(),
             tags: self.tags.iter().cloned().collect(),
             candle_version: self.candle_version.clone(),
-        };
-        run.check()
+        }
     }
 
     /// Holds that what the run promises can be kept: its contract, and its identity.
