@@ -25,7 +25,7 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
 
 fn args(level: u8, steps: u64, out: &Path) -> Args {
     let steps = NonZeroU64::new(steps).unwrap();
-    Args { level, steps, out: out.to_owned(), plant_nan: false, seed: 1 }
+    Args { level, steps, out: out.to_owned(), plant_nan: false, heads_in_turn: false, seed: 1 }
 }
 
 /// Runs the demo and returns its directory and what it printed.

@@ -27,6 +27,11 @@ pub struct Args {
     #[arg(long)]
     pub plant_nan: bool,
 
+    /// Go about the heads of attention one after another: the same results, slower; something to
+    /// compare with
+    #[arg(long)]
+    pub heads_in_turn: bool,
+
     /// Fixes the initial weights and the order of the text
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
@@ -47,7 +52,7 @@ mod tests {
         let args = Args::try_parse_from(["demo"]).unwrap();
         assert_eq!((args.level, args.steps.get(), args.seed), (2, 50, 1));
         assert_eq!(args.out, PathBuf::from("demo-out"));
-        assert!(!args.plant_nan);
+        assert!(!args.plant_nan && !args.heads_in_turn);
     }
 
     #[test]

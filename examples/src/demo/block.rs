@@ -4,7 +4,7 @@
 use candle_core::{D, Module, Result, Tensor};
 use candle_nn::{Init, VarBuilder, ops};
 
-use crate::layer::{Kind, Layer, Pass};
+use crate::layer::{Heads, Kind, Layer, Pass};
 
 /// A matrix and a bias.
 #[derive(Debug)]
@@ -105,13 +105,35 @@ impl Attention {
             let key = split(self.key.forward(pass, x)?)?;
             let value = split(self.value.forward(pass, x)?)?;
 
-            let scores = (query.matmul(&key.t()?)? / (head_width as f64).sqrt())?;
-            let scores = scores.broadcast_add(mask)?;
-            let weights =
-                self.softmax.call(pass, &[&scores], || ops::softmax(&scores, D::Minus1))?;
-            let mixed = weights.matmul(&value)?.transpose(1, 2)?.reshape(x.shape())?;
-            self.output.forward(pass, &mixed)
+            let mixed = match pass.heads {
+                Heads::Together => self.mix(pass, &query, &key, &value, mask)?,
+                Heads::InTurn => {
+                    let head = |all: &Tensor, at| all.narrow(1, at, 1)?.contiguous();
+                    let mix = |at| {
+                        let [query, key, value] = [&query, &key, &value].map(|all| head(all, at));
+                        self.mix(pass, &query?, &key?, &value?, mask)
+                    };
+                    Tensor::cat(&(0..self.heads).map(mix).collect::<Result<Vec<_>>>()?, 1)?
+                }
+            };
+            self.output.forward(pass, &mixed.transpose(1, 2)?.reshape(x.shape())?)
         })
+    }
+
+    /// What each position of some heads makes of those before it.
+    fn mix(
+        &self,
+        pass: &Pass,
+        query: &Tensor,
+        key: &Tensor,
+        value: &Tensor,
+        mask: &Tensor,
+    ) -> Result<Tensor> {
+        let head_width = query.dim(D::Minus1)?;
+        let scores = (query.matmul(&key.t()?)? / (head_width as f64).sqrt())?;
+        let scores = scores.broadcast_add(mask)?;
+        let weights = self.softmax.call(pass, &[&scores], || ops::softmax(&scores, D::Minus1))?;
+        weights.matmul(value)
     }
 }
 

@@ -55,11 +55,23 @@ pub struct Layer {
     op: NameId,
 }
 
-/// One forward pass: which update it belongs to, and what is to go wrong in it.
+/// How attention goes about its heads. What comes out is the same, but for rounding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Heads {
+    /// All of them in one multiplication.
+    #[default]
+    Together,
+    /// One after another.
+    InTurn,
+}
+
+/// One forward pass: which update it belongs to, how it is done, and what is to go wrong in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
     /// The update, one-based.
     pub step: u64,
+    /// How attention goes about its heads.
+    pub heads: Heads,
     /// The fault to plant, if any.
     pub fault: Option<Fault<'a>>,
 }
@@ -154,7 +166,7 @@ mod tests {
     fn a_fault_hits_one_element_of_its_layer_in_its_step() {
         let x = Tensor::new(&[[1f32, 2.], [3., 4.]], &Device::Cpu).unwrap();
         let fault = Fault { step: 2, layer: "blocks.0.mlp" };
-        let output = |step, fault| call(Pass { step, fault }, &x).unwrap();
+        let output = |step, fault| call(Pass { step, heads: Heads::Together, fault }, &x).unwrap();
         let broken = output(2, Some(fault));
         assert!(broken[0].is_nan());
         assert_eq!(broken[1..], [4., 6., 8.]);
@@ -166,7 +178,7 @@ mod tests {
     #[test]
     fn an_error_says_which_layer_and_what_went_in() {
         let x = Tensor::zeros((2, 3), DType::F32, &Device::Cpu).unwrap();
-        let pass = Pass { step: 1, fault: None };
+        let pass = Pass { step: 1, heads: Heads::Together, fault: None };
         let error = layer().call(&pass, &[&x], || x.matmul(&x)).unwrap_err().to_string();
         assert!(error.contains("blocks.0.mlp (Mlp)") && error.contains("[2, 3]"), "{error}");
     }

@@ -30,8 +30,8 @@ mod train;
 
 pub use args::Args;
 pub use evidence::{Evidence, GradientCounts, LayerTime, NonFinite, PartTime, StepTime};
-pub use layer::{Fault, Kind, Layer, Pass};
-pub use record::{PROBE, run_of};
+pub use layer::{Fault, Heads, Kind, Layer, Pass};
+pub use record::{PROBE, contract_of, run_of};
 pub use report::write_report;
 pub use run::{BROKEN_LAYER, RECORDING, RUNTIME, run};
 pub use train::Trainer;

@@ -110,11 +110,12 @@ fn causal_mask(context: usize) -> Result<Tensor> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layer::Heads;
     use candle_core::DType;
     use candle_nn::VarMap;
 
     const SMALL: Config = Config { vocabulary: 5, context: 4, width: 8, heads: 2, blocks: 1 };
-    const PASS: Pass = Pass { step: 1, fault: None };
+    const PASS: Pass = Pass { step: 1, heads: Heads::Together, fault: None };
 
     fn model(config: Config, variables: &VarMap) -> Result<Model> {
         Model::new(config, VarBuilder::from_varmap(variables, DType::F32, &Device::Cpu))

@@ -1,12 +1,17 @@
 //! The probe, and what of the demo is recorded at which level.
 
-use candle_core::{Result, Tensor, Var};
+use candle_core::{Tensor, Var};
 use tmrun_probe_candle::CandleRecorder;
+use tmrun_probe_core::session::{
+    CaptureContract, ComparisonIdentity, CoverageLevel, ExpectedGradient, GradientContract,
+    GradientContractError, GradientFamilyContract, MeasurementScope,
+};
 use tmrun_probe_core::{
     Category, DeviceMemoryFact, DevicePlace, Level, NameId, ProfileRun, probe, span,
 };
 
 use crate::args::Args;
+use crate::train::ROWS;
 
 probe! {
     /// The demo's probe. One thread trains, so a few lanes are plenty.
@@ -27,6 +32,56 @@ pub fn run_of(args: &Args) -> ProfileRun {
         .tag("seed", args.seed.to_string())
         .tag("steps", args.steps.to_string())
         .tag("planted_nan", if args.plant_nan { "yes" } else { "no" })
+        .comparison_identity(identity_of(args))
+}
+
+/// What has to be equal for two runs to be compared, and what they are compared by.
+fn identity_of(args: &Args) -> ComparisonIdentity {
+    let implementation = if args.heads_in_turn { "heads-in-turn" } else { "heads-together" };
+    ComparisonIdentity {
+        implementation_id: Some(implementation.to_owned()),
+        workload_id: "demo::train".to_owned(),
+        model_id: "transformer".to_owned(),
+        config_id: "demo".to_owned(),
+        data_id: "licences".to_owned(),
+        seed_policy: format!("fixed-{}", args.seed),
+        physical_batch: ROWS as u64,
+        accumulation_steps: 1,
+        precision: "f32".to_owned(),
+        device_state: "shared".to_owned(),
+        pair_id: None,
+    }
+}
+
+/// The root of the parameters.
+pub(crate) const ROOT: &str = "model";
+
+/// What a recording of this level promises to hold of every step. From level 2 on the demo looks at
+/// every gradient, and so does more than training.
+///
+/// # Errors
+///
+/// When two parameters have one name.
+pub fn contract_of<'p>(
+    level: u8,
+    parameters: impl ExactSizeIterator<Item = &'p str>,
+) -> Result<CaptureContract, GradientContractError> {
+    if level < Level::METADATA.0 {
+        let measurement_scope = MeasurementScope::ProductionEquivalent;
+        return Ok(CaptureContract { measurement_scope, ..CaptureContract::default() });
+    }
+    let family = GradientFamilyContract::active("trained", parameters.len());
+    let expected = parameters.map(|name| ExpectedGradient::new(ROOT, name, "trained")).collect();
+    Ok(CaptureContract {
+        measurement_scope: MeasurementScope::ProfiledWork,
+        operations: CoverageLevel::Partial,
+        tensors: CoverageLevel::Partial,
+        gradients: CoverageLevel::Complete,
+        gradient_contract: Some(GradientContract::new(expected, vec![family])?),
+        logical_memory: CoverageLevel::Partial,
+        physical_memory: CoverageLevel::Partial,
+        ..CaptureContract::default()
+    })
 }
 
 /// A layer's output: its metadata at level 2, with its statistics at level 3.
@@ -34,7 +89,7 @@ pub fn run_of(args: &Args) -> ProfileRun {
 /// # Errors
 ///
 /// On the CPU only a type without arithmetic has no statistics; the demo has none of these.
-pub(crate) fn output(node: NameId, tensor: &Tensor) -> Result<()> {
+pub(crate) fn output(node: NameId, tensor: &Tensor) -> candle_core::Result<()> {
     if PROBE.wants(node, Level::NUMERICS) {
         // Looking at every element takes its time: this span keeps it apart from the layers around.
         let _span = span!(PROBE, "statistics");

@@ -12,8 +12,8 @@ use tmrun::scan::Recording;
 use tmrun_probe_core::measured;
 
 use crate::args::Args;
-use crate::layer::Fault;
-use crate::record::{PROBE, run_of};
+use crate::layer::{Fault, Heads};
+use crate::record::{PROBE, contract_of, run_of};
 use crate::report::write_report;
 use crate::train::Trainer;
 
@@ -34,11 +34,15 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     let steps = args.steps.get();
     let fault = args.plant_nan.then(|| Fault { step: steps.div_ceil(2), layer: BROKEN_LAYER });
     let mut trainer = Trainer::new(args.seed, fault)?;
+    if args.heads_in_turn {
+        trainer.set_heads(Heads::InTurn);
+    }
     fs::create_dir_all(&args.out)?;
     writeln!(out, "{} parameters, {steps} steps", trainer.parameter_count())?;
 
     let path = args.out.join(RECORDING);
-    let recording = PROBE.record(&path, run_of(args))?;
+    let contract = contract_of(args.level, trainer.parameter_names())?;
+    let recording = PROBE.record(&path, run_of(args).capture_contract(contract))?;
     let start = Instant::now();
     match train(&mut trainer, args, out) {
         Ok(()) => recording.finish()?,

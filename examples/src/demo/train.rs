@@ -10,13 +10,13 @@ use rand::{RngExt, SeedableRng};
 use tmrun_probe_candle::GradientPlan;
 use tmrun_probe_core::{Level, scalar, span};
 
-use crate::layer::{Fault, Pass};
+use crate::layer::{Fault, Heads, Pass};
 use crate::model::{Config, Model};
 use crate::record::{self, PROBE};
 use crate::text::{Batch, Corpus};
 
 /// How many windows of text an update sees.
-const ROWS: usize = 16;
+pub(crate) const ROWS: usize = 16;
 
 /// A model on its way.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ pub struct Trainer {
     optimizer: AdamW,
     corpus: Corpus,
     seed: u64,
+    heads: Heads,
     fault: Option<Fault<'static>>,
 }
 
@@ -44,7 +45,7 @@ impl Trainer {
         let params = ParamsAdamW { lr: 3e-3, ..Default::default() };
         let optimizer = AdamW::new(parameters.values().cloned().collect(), params)?;
         let plan = plan(&parameters);
-        Ok(Self { model, parameters, plan, optimizer, corpus, seed, fault })
+        Ok(Self { model, parameters, plan, optimizer, corpus, seed, heads: Heads::Together, fault })
     }
 
     /// Adds a parameter that the model makes no use of: it is trained as all others are, but no
@@ -59,6 +60,11 @@ impl Trainer {
         self.optimizer = AdamW::new(parameters, self.optimizer.params().clone())?;
         self.plan = plan(&self.parameters);
         Ok(())
+    }
+
+    /// Has attention go about its heads in another way from now on.
+    pub const fn set_heads(&mut self, heads: Heads) {
+        self.heads = heads;
     }
 
     /// The names of the parameters, sorted.
@@ -113,7 +119,7 @@ impl Trainer {
 
     /// The mean cross-entropy over the batch.
     fn forward(&self, number: u64, batch: &Batch) -> Result<Tensor> {
-        let pass = Pass { step: number, fault: self.fault };
+        let pass = Pass { step: number, heads: self.heads, fault: self.fault };
         let logits = self.model.forward(&pass, &batch.inputs)?;
         loss::cross_entropy(&logits.flatten_to(1)?, &batch.targets.flatten_all()?)
     }
@@ -130,7 +136,7 @@ impl Trainer {
 }
 
 fn plan(parameters: &BTreeMap<String, Var>) -> GradientPlan {
-    GradientPlan::from_named_vars(&PROBE, "model", parameters)
+    GradientPlan::from_named_vars(&PROBE, record::ROOT, parameters)
 }
 
 /// What `variables` holds, in the order of the names.
@@ -196,6 +202,17 @@ mod tests {
         let chance = (Corpus::embedded().vocabulary_size() as f32).ln();
         assert!((losses[0] - chance).abs() < 0.5, "{} against {chance}", losses[0]);
         assert!(losses[19] < losses[0] - 0.8, "{losses:?}");
+    }
+
+    #[test]
+    fn heads_in_turn_learn_the_same_as_heads_together() {
+        let together = losses(3, 1, None);
+        let mut trainer = Trainer::new(1, None).unwrap();
+        trainer.set_heads(Heads::InTurn);
+        for (number, together) in (1..=3).zip(together) {
+            let in_turn = trainer.step(number).unwrap();
+            assert!((in_turn - together).abs() < 1e-3, "step {number}: {in_turn}, {together}");
+        }
     }
 
     #[test]
