@@ -60,7 +60,10 @@ fn ten_steps_are_ten_bundles_and_a_series() -> Tested {
         // What the run promised holds of every step.
         let contract = &trace.run.capture_contract;
         assert_eq!(contract.gradients, neighbour::CoverageLevel::Complete);
-        assert_eq!(trace.gradients.len(), contract.gradient_contract.as_ref().unwrap().expected.len());
+        assert_eq!(
+            trace.gradients.len(),
+            contract.gradient_contract.as_ref().unwrap().expected.len()
+        );
     }
     let ours = serde_json::to_value(series(&steps, None)?)?;
     let theirs = serde_json::to_value(neighbour::build_series(&steps, None)?)?;
@@ -105,10 +108,11 @@ fn a_planted_nan_is_found_where_the_neighbours_format_has_no_place_for_it() -> T
     let steps = publish_steps(&recording, [2])?;
     neighbour::verify_bundle(&steps[0])?;
     let annex: Value = serde_json::from_slice(&std::fs::read(steps[0].join("tmrun.json"))?)?;
-    let not_finite = annex["non_finite"].as_array().expect("what is not finite");
-    let first = not_finite.iter().min_by_key(|one| one["timestamp_ns"].as_u64());
-    let first = first.expect("a NaN was planted");
-    assert!(first["label"].as_str().is_some_and(|label| label.contains(tmrun_demo::BROKEN_LAYER)));
-    assert_eq!(first["nan"], 1);
+    let label = annex["origin"]["label"].as_str().expect("where it began");
+    assert!(label.contains(tmrun_demo::BROKEN_LAYER), "{label}");
+    assert_eq!(annex["origin"]["nan"], 1);
+    // Its gradients keep the graph out of the neighbour's evidence, and not out of ours.
+    let evidence: Value = serde_json::from_slice(&std::fs::read(steps[0].join("evidence.json"))?)?;
+    assert_eq!((&evidence["graph"], annex["graph"].is_object()), (&Value::Null, true));
     Ok(())
 }
