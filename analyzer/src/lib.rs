@@ -2,6 +2,8 @@
 
 pub mod audit;
 pub mod bundle;
+#[cfg(feature = "capture")]
+pub mod capture;
 pub mod comparison;
 pub mod convert;
 pub mod diff;

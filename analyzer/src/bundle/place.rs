@@ -13,9 +13,10 @@ use tmrun_formats::bundle::MANIFEST;
 
 use super::error::PublishFault;
 
-/// What a staging directory and a trace that was kept are called behind the destination's name.
+/// What a staging directory, a trace that was kept and a recording are called behind the destination's name.
 const STAGING: &str = ".tmp-";
 const TRACE: &str = ".trace-";
+const CAPTURE: &str = ".capture-";
 
 /// So many bytes of a destination's name are in those of what is beside it, which have to be names too.
 const LONGEST: usize = 160;
@@ -81,6 +82,11 @@ impl Place {
             let _ = lock.lock();
             return Ok((root, lock));
         }
+    }
+
+    /// Where a capture is recorded before it is published.
+    pub(super) fn captured(&self) -> PathBuf {
+        self.beside(CAPTURE, ".tmrun")
     }
 
     /// Where a trace is kept when the bundle was not published.
