@@ -6,13 +6,13 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 minutes=${1:-1}
 shift || true
-(($#)) || set -- tmrun_salvage rings_file tmrun_file meta_frame runtime_document runtime_jsonl trace_jsonl bundle_manifest nsight_csv audit
+(($#)) || set -- tmrun_salvage rings_file tmrun_file meta_frame runtime_document runtime_jsonl trace_jsonl evidence bundle_manifest nsight_csv audit
 for target; do
   echo "== $target, $minutes min"
   case $target in
     tmrun_file | tmrun_salvage) seeds=(testdata/v1) ;;
     runtime_* | audit) seeds=(testdata/runtime/{valid,invalid,audit}) ;;
-    trace_jsonl) seeds=(testdata/trace) ;;
+    trace_jsonl | evidence) seeds=(testdata/trace) ;;
     *) seeds=() ;;
   esac
   mkdir -p "fuzz/target/corpus/$target" "fuzz/corpus/$target"

@@ -1,10 +1,12 @@
 //! The bodies of the fuzz targets, one for each thing that is eaten, as plain functions. A body
 //! fails by panicking: on a panic of what it calls, or on an answer that contradicts another.
 
+mod evidence;
 mod nsight;
 mod rings;
 mod seal;
 
+pub use evidence::evidence;
 pub use nsight::nsight_csv;
 
 use tmrun::audit::{ExpectedIdentity, audit as audit_trace};
@@ -21,7 +23,7 @@ use tmrun_formats::wire::{Chunks, FileHeader, Frames, Walked, groups};
 pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 11] = [
     ("tmrun_file", tmrun_file),
     ("rings_file", rings_file),
     ("tmrun_salvage", tmrun_salvage),
@@ -29,6 +31,7 @@ pub const TARGETS: [Target; 10] = [
     ("runtime_document", runtime_document),
     ("runtime_jsonl", runtime_jsonl),
     ("trace_jsonl", trace_jsonl),
+    ("evidence", evidence),
     ("bundle_manifest", bundle_manifest),
     ("nsight_csv", nsight_csv),
     ("audit", audit),

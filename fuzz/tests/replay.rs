@@ -10,7 +10,7 @@ fn inputs(target: &str) -> Vec<Vec<u8>> {
     let shared: &[&str] = match target {
         "tmrun_file" | "tmrun_salvage" => &["../testdata/v1"],
         "meta_frame" | "bundle_manifest" | "nsight_csv" => &[],
-        "trace_jsonl" => &["../testdata/trace"],
+        "trace_jsonl" | "evidence" => &["../testdata/trace"],
         _ => &["../testdata/runtime/valid", "../testdata/runtime/audit"],
     };
     let folders = shared.iter().map(|folder| here.join(folder));
