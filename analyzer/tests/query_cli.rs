@@ -51,6 +51,30 @@ fn a_step_answers_as_the_trace_that_is_made_of_it() {
 }
 
 #[test]
+fn a_bundle_that_is_not_what_its_manifest_says_answers_nothing() {
+    let folder = Folder::with(&steps(&[(1, 500)]));
+    let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", "1", "-o", "bundle"]);
+    assert_eq!(code, 0, "{err}");
+    ask(&folder, "bundle", &["--kind", "capabilities"]);
+    for file in ["report.md", "trace.jsonl"] {
+        let path = folder.path("bundle").join(file);
+        let whole = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&whole[..], b" "].concat()).unwrap();
+        for command in [
+            &["query", "bundle", "--kind", "spans"][..],
+            &["overview", "bundle"],
+            &["summary", "bundle"],
+            &["diff", "bundle", "bundle"],
+        ] {
+            let (code, out, err) = folder.tmrun(command);
+            assert_eq!((code, &*out), (1, ""), "{command:?}");
+            assert!(err.contains(file) && err.contains("tmrun verify"), "{err}");
+        }
+        std::fs::write(&path, whole).unwrap();
+    }
+}
+
+#[test]
 fn of_several_invocations_one_is_chosen_and_it_is_said_which_there_are() {
     let folder = Folder::with(b"");
     probed::recorded(&folder.path("run.tmrun"));
@@ -228,4 +252,12 @@ fn a_norm_that_is_not_finite_is_said_as_it_was_recorded() {
     assert_eq!(norms, [Some("NaN"), Some("+Inf"), Some("-Inf"), None]);
     let one = ask(&folder, "in.tmrun", &["--step", "1", "--kind", "gradients", "--label", "loss"]);
     assert_eq!(one["result"]["non_finite"]["total"], 1);
+
+    // A bundle has the slice to say so.
+    let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", "1", "-o", "bundle"]);
+    assert_eq!(code, 0, "{err}");
+    let of_bundle = ask(&folder, "bundle", &["--kind", "gradients"]);
+    assert_eq!(of_bundle["result"], answer["result"]);
+    let other_step = folder.tmrun(&["query", "bundle", "--kind", "gradients", "--step", "2"]);
+    assert_eq!(other_step.0, 2, "{}", other_step.2);
 }

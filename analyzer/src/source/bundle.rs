@@ -1,18 +1,15 @@
 //! A bundle, as far as questions need it: its trace, its slice of the recording, and what Nsight saw.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tmrun_formats::bundle::{BundleManifest, EVIDENCE, MANIFEST, NSIGHT, TRACE};
+use tmrun_formats::bundle::{EVIDENCE, MANIFEST, NSIGHT, TRACE};
 use tmrun_formats::evidence::Gpu;
 use tmrun_formats::trace::TraceDocument;
 
 use super::SourceError;
+use crate::bundle::{Content, RECORDING, content};
 use crate::input::Input;
-
-/// The slice's file name.
-const RECORDING: &str = "recording.tmrun";
 
 /// A bundle's files.
 #[derive(Debug)]
@@ -56,19 +53,24 @@ pub(super) fn trace_in(path: &Path) -> Result<PathBuf, SourceError> {
 }
 
 impl Bundle {
+    /// Opens a bundle whose every file is what the manifest says.
     pub(super) fn open(root: &Path) -> Result<Self, SourceError> {
-        let path = root.join(MANIFEST);
-        let bytes = Input::open(&path)?;
-        let manifest: BundleManifest<'_> = serde_json::from_slice(&bytes)
-            .map_err(|error| SourceError::Manifest { path: path.clone(), error })?;
-        manifest.check().map_err(|fault| SourceError::Fault { path, fault })?;
-        let open = |name: &str| declared(root, &manifest, name);
-        let trace = open(TRACE)?.ok_or_else(|| SourceError::Content {
-            path: root.join(MANIFEST),
-            what: "declared files",
-            expected: TRACE.to_owned(),
-            found: "none of that name".to_owned(),
-        })?;
+        let Content { manifest, problems, more, .. } = content(root);
+        let mut problems = problems.into_iter();
+        if let Some(first) = problems.next() {
+            let more = more.saturating_add(problems.len() as u64);
+            return Err(SourceError::Bundle { path: root.to_owned(), first, more });
+        }
+        let manifest = manifest.unwrap_or_default();
+        let declares = |name: &str| manifest.files.iter().any(|file| file.path == name);
+        let open = |name: &str| {
+            declares(name)
+                .then(|| Input::open(&root.join(name)))
+                .transpose()
+                .map_err(SourceError::from)
+        };
+        let path = root.to_owned();
+        let trace = open(TRACE)?.ok_or(SourceError::NoTrace { path })?;
         // Evidence without Nsight is derived again from the trace.
         let has_nsight = root.join(NSIGHT).is_dir();
         let gpu = match open(EVIDENCE)? {
@@ -76,7 +78,7 @@ impl Bundle {
             _ => None,
         };
         let slice = open(RECORDING)?;
-        let run_id = manifest.run_id.clone().into_owned();
+        let run_id = manifest.run_id.into_owned();
         Ok(Self { root: root.to_owned(), run_id, trace, slice, gpu })
     }
 
@@ -85,34 +87,12 @@ impl Bundle {
         if self.run_id == trace.run.run_id {
             return Ok(());
         }
-        Err(SourceError::Content {
+        Err(SourceError::OtherRun {
             path: self.root.join(TRACE),
-            what: "run id",
-            expected: format!("{:?}, which the manifest is of", self.run_id),
-            found: format!("{:?}", trace.run.run_id),
+            expected: self.run_id.clone(),
+            found: trace.run.run_id.clone(),
         })
     }
-}
-
-/// A file of the bundle, as long as the manifest says; `None` where it declares none of the name.
-fn declared(
-    root: &Path,
-    manifest: &BundleManifest<'_>,
-    name: &str,
-) -> Result<Option<Input>, SourceError> {
-    let Some(file) = manifest.files.iter().find(|file| file.path == name) else { return Ok(None) };
-    let path = root.join(name);
-    let bytes = fs::symlink_metadata(&path).map_or(0, |found| found.len());
-    let input = Input::open(&path)?;
-    if input.len() as u64 == file.bytes && bytes == file.bytes {
-        return Ok(Some(input));
-    }
-    Err(SourceError::Content {
-        path,
-        what: "bytes",
-        expected: file.bytes.to_string(),
-        found: input.len().to_string(),
-    })
 }
 
 fn published_gpu(path: &Path, evidence: &[u8]) -> Result<Gpu<'static>, SourceError> {
@@ -123,5 +103,5 @@ fn published_gpu(path: &Path, evidence: &[u8]) -> Result<Gpu<'static>, SourceErr
     let published: Result<Published, _> = serde_json::from_slice(evidence);
     published
         .map(|published| published.gpu)
-        .map_err(|error| SourceError::Manifest { path: path.to_owned(), error })
+        .map_err(|error| SourceError::Evidence { path: path.to_owned(), error })
 }

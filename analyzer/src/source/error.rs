@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use tmrun_formats::bundle::ManifestFault;
 use tmrun_formats::trace::ReadError;
 
+use crate::bundle::Problem;
 use crate::input::InputError;
 use crate::scan::OpenError;
 use crate::slice::RegionError;
@@ -61,34 +61,48 @@ pub enum SourceError {
         /// What is there.
         found: &'static str,
     },
-    /// The manifest cannot be read.
-    #[error("{}: the manifest cannot be read: {error}", path.display())]
-    Manifest {
-        /// The manifest.
+    /// The bundle is not what its manifest says.
+    #[error(
+        "{}: {first}{}; `tmrun verify` lists all that is wrong with it",
+        path.display(),
+        and_more(*more)
+    )]
+    Bundle {
+        /// The bundle.
+        path: PathBuf,
+        /// What is wrong with it.
+        first: Problem,
+        /// How much else is.
+        more: u64,
+    },
+    /// The bundle is of nothing.
+    #[error("{}: its manifest declares no trace.jsonl", path.display())]
+    NoTrace {
+        /// The bundle.
+        path: PathBuf,
+    },
+    /// The bundle's trace is another run's.
+    #[error("{}: is of run {found:?}, and the manifest of {expected:?}", path.display())]
+    OtherRun {
+        /// The trace.
+        path: PathBuf,
+        /// The manifest's run.
+        expected: String,
+        /// The trace's.
+        found: String,
+    },
+    /// What Nsight saw cannot be read from the published evidence.
+    #[error("{}: what Nsight saw cannot be read: {error}", path.display())]
+    Evidence {
+        /// The evidence.
         path: PathBuf,
         /// Why.
         error: serde_json::Error,
     },
-    /// The manifest cannot be followed.
-    #[error("{}: {fault}", path.display())]
-    Fault {
-        /// The manifest.
-        path: PathBuf,
-        /// Why.
-        fault: ManifestFault,
-    },
-    /// A file is not what the manifest says.
-    #[error("{}: {what}: expected {expected}, found {found}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// What of it.
-        what: &'static str,
-        /// As it is declared.
-        expected: String,
-        /// As it is.
-        found: String,
-    },
+}
+
+fn and_more(more: u64) -> String {
+    if more == 0 { String::new() } else { format!(", and {more} problems more") }
 }
 
 impl SourceError {

@@ -4,9 +4,10 @@
 //!
 //! - **One kind of answer.** Whatever is opened, a [`Subject`] is one trace (of one invocation) and what
 //!   is known beside it; analysis sees nothing else.
-//! - **A bundle is its trace.** The trace in it is read, never the evidence that is published beside it:
-//!   that is derived again. Only what Nsight saw is taken from there. Where the recording's slice is in
-//!   the bundle, what the trace has no place for is known too.
+//! - **A bundle is its trace.** Every file of it is held against the manifest; then the trace is read,
+//!   never the evidence that is published beside it: that is derived again. Only what Nsight saw is
+//!   taken from there. Where the recording's slice is in the bundle, what the trace has no place for is
+//!   known too.
 //! - **A choice is never made silently.** A recording of several invocations wants a step, and says
 //!   which ones there are.
 //!
