@@ -83,6 +83,10 @@ pub use tmrun_probe_core::session::*;
 /// What a planned capture begins with.
 #[derive(Debug)]
 #[must_use]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the variants are candle-graph's; there is one of it, and it is matched at once"
+)]
 pub enum CaptureBegin {
     /// It is published already, and was verified anew.
     AlreadyPublished(Box<PublicationReceipt<'static>>),
