@@ -247,6 +247,28 @@ fn a_storage_whose_free_was_lost_is_not_the_one_that_takes_its_name() {
 }
 
 #[test]
+fn nothing_is_missing_of_a_slice_of_a_step_that_lies_in_several_chunks() {
+    let file = Builder::started()
+        .meta(&[Frame::Contract(ContractV1 { gradients: 0, ..contract() })])
+        .records(0, &[step(1_000, 1, false), scalar(1_100, 0)])
+        .records(0, &[scalar(1_200, 0), step(1_900, 1, true)])
+        // One behind the step is kept, one is cut out, and the last is around all of it.
+        .records(0, &[scalar(2_000, 0), scalar(2_100, 0), span(900, 3_000, 1, 1)])
+        .finish();
+    let whole = Recording::open(&file, "test").expect("a header");
+    let region = Region::of(&whole, Some(1)).expect("the step");
+    let mut part = Vec::new();
+    tmrun::slice::slice(&whole, &region, &mut part).expect("memory");
+    let cut = Recording::open(&part, "slice").expect("a header");
+    assert_eq!(cut.gaps().iter().map(|gap| gap.records).collect::<Vec<_>>(), [1]);
+    derived(&part, |derived| {
+        assert!(derived.told.gaps.is_empty(), "{:?}", derived.told.gaps);
+        assert_eq!(derived.told.refuted, []);
+        assert_eq!(derived.document.tensor_stats.len(), 2);
+    });
+}
+
+#[test]
 fn a_gap_elsewhere_refutes_nothing_of_the_step() {
     let file = Builder::started()
         .meta(&[Frame::Contract(ContractV1 { gradients: 0, ..contract() })])

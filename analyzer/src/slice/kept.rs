@@ -31,7 +31,7 @@ impl<'r> Run<'r> {
     }
 
     /// The position behind the last record.
-    pub(super) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.first.saturating_add(self.records().len() as u64)
     }
 

@@ -60,7 +60,9 @@ pub(super) fn gaps(recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) 
 fn is_cut_within(region: &Region, kept: &Kept<'_>, lane: LaneId) -> bool {
     let Some(runs) = kept.get(&lane) else { return true };
     let (from, to) = region.extent;
-    runs.iter().zip(runs.iter().skip(1)).any(|(before, behind)| {
+    // Runs end where chunks do, and nothing need be missing there.
+    let pairs = runs.iter().zip(runs.iter().skip(1));
+    pairs.filter(|(before, behind)| before.end() < behind.first).any(|(before, behind)| {
         // A record is published when the last moment that it speaks of has come.
         let (_, before) = edges(before.records());
         let (_, behind) = edges(behind.records().get(..1).unwrap_or_default());
