@@ -27,7 +27,14 @@ fn a_manifest_is_the_neighbours() {
     assert_same_verdicts::<BundleManifest<'static>, theirs::BundleManifest>(&text, &[BUNDLE]);
     let manifest: BundleManifest<'_> = serde_json::from_str(&text).expect("manifest");
     assert_eq!(manifest.check(), Ok(()));
-    assert_eq!(manifest.files.len(), 3);
+    let mut named: Vec<_> = manifest.files.iter().map(|file| file.path.as_ref()).collect();
+    named.push(MANIFEST);
+    named.sort_unstable();
+    let entries = fs::read_dir(&bundle).expect("bundle").map(|entry| entry.expect("entry"));
+    let mut there: Vec<_> =
+        entries.map(|entry| entry.file_name().into_string().expect("text")).collect();
+    there.sort_unstable();
+    assert_eq!(named, there, "every file is in the manifest");
 }
 
 #[test]
