@@ -33,13 +33,6 @@
 //! assert!(semantic(destination)?.mismatches.is_empty());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
 mod annex;
 mod content;

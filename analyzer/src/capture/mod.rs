@@ -57,13 +57,6 @@
 //! # let _ = receipt;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
 mod error;
 

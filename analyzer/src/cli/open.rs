@@ -1,11 +1,14 @@
 //! Opening what a command reads.
 
-use tmrun::evidence::EvidenceError;
+use std::path::Path;
+
+use tmrun::evidence::{EvidenceError, derive};
 use tmrun::scan::{OpenError, Recording, Status};
-use tmrun::source::{Opened, Source, SourceError};
+use tmrun::source::{Opened, Source, SourceError, Subject};
+use tmrun_formats::evidence::Evidence;
 
 use super::progress::Progress;
-use super::{Failure, say};
+use super::{Failure, Outcome, say};
 
 /// Scans a whole recording, with a progress bar where someone may be waiting.
 pub(super) fn recording<'a>(bytes: &'a [u8], name: &str) -> Result<Recording<'a>, OpenError> {
@@ -21,6 +24,20 @@ pub(super) fn source(source: &Source) -> Result<Opened<'_>, SourceError> {
     let opened = source.read(&|more| progress.add(more));
     progress.finish();
     opened
+}
+
+/// What one invocation's evidence says, handed to `look` with the name of the input.
+pub(super) fn evidence(
+    input: &Path,
+    step: Option<u64>,
+    look: impl FnOnce(&str, &Subject<'_>, &Evidence<'_>) -> Result<Outcome, Failure>,
+) -> Result<Outcome, Failure> {
+    let source = Source::open(input)?;
+    let opened = self::source(&source)?;
+    let part = opened.part(step)?;
+    let subject = part.subject();
+    let evidence = told(source.name(), derive(subject.trace(), subject.gpu.clone()))?;
+    look(source.name(), &subject, &evidence)
 }
 
 /// Says of which input nothing can be said.

@@ -3,9 +3,8 @@
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use tmrun::evidence::derive;
 use tmrun::query::overview;
-use tmrun::source::{Source, Subject};
+use tmrun::source::Subject;
 use tmrun_formats::evidence::{CapabilityKind, Evidence, HealthSeverity};
 
 use super::loss::Loss;
@@ -45,17 +44,14 @@ pub(super) struct OverviewArgs {
 
 pub(super) fn run(args: &OverviewArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
-    let source = Source::open(&args.input)?;
-    let opened = open::source(&source)?;
-    let part = opened.part(args.step)?;
-    let subject = part.subject();
-    let evidence = open::told(source.name(), derive(subject.trace(), subject.gpu.clone()))?;
-    let answer = match args.output.is_for_people(args.json) {
-        true => page(&subject, &evidence),
-        false => overview(&subject, &evidence),
-    };
-    args.output.write(|out| Ok(out.write_all(answer.as_bytes())?))?;
-    Ok(Loss::of_gaps(subject.lost()).outcome(source.name()))
+    open::evidence(&args.input, args.step, |name, subject, evidence| {
+        let answer = match args.output.is_for_people(args.json) {
+            true => page(subject, evidence),
+            false => overview(subject, evidence),
+        };
+        args.output.write(|out| Ok(out.write_all(answer.as_bytes())?))?;
+        Ok(Loss::of_gaps(subject.lost()).outcome(name))
+    })
 }
 
 /// The same for people, in a few lines.

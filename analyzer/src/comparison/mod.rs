@@ -31,23 +31,6 @@
 //! assert_eq!(comparison.verdict, ComparisonVerdict::Ineligible);
 //! assert_eq!(comparison.reasons[1].code, ComparisonCode::InsufficientRuns);
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::arithmetic_side_effects,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::unwrap_used
-    )
-)]
 
 mod bootstrap;
 mod campaign;

@@ -54,17 +54,6 @@
 //! assert_eq!(plan.lost().count(), 0, "nothing was lost");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(
-    test,
-    allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::expect_used)
-)]
 
 mod batch;
 mod census;

@@ -9,13 +9,6 @@
 //!   counts with its part of that.
 //! - Rows are in the order of how much they changed, so that the first ones explain the difference.
 //! - Time and memory grow with the two traces, and with the logarithm where rows are sorted.
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
 mod missing;
 mod paths;

@@ -29,23 +29,6 @@
 //! assert_eq!(evidence.graph, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::arithmetic_side_effects,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::unwrap_used
-    )
-)]
 
 pub mod activations;
 pub mod capabilities;

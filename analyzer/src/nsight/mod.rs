@@ -18,23 +18,6 @@
 //! assert!(matches!(summary(b"Name\ngemm\n"), Err(TableError::NoColumn { .. })));
 //! # Ok::<(), TableError>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(
-    test,
-    allow(
-        clippy::arithmetic_side_effects,
-        clippy::expect_used,
-        clippy::indexing_slicing,
-        clippy::panic,
-        clippy::unwrap_used
-    )
-)]
 
 mod correlation;
 mod files;

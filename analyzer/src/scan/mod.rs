@@ -30,17 +30,6 @@
 //!     recording.par_record_chunks().map(|chunk| chunk.records().len()).collect();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(
-    test,
-    allow(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::expect_used)
-)]
 
 mod blocks;
 mod check;

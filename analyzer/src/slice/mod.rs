@@ -24,14 +24,6 @@
 //! assert_eq!(Region::of(&part, Some(4711))?, region);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(test, allow(clippy::indexing_slicing))]
 
 pub(crate) mod kept;
 pub(crate) mod live;

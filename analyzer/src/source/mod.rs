@@ -23,13 +23,6 @@
 //! println!("{}: {:?}", subject.input.path, evidence.health);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
 
 mod bundle;
 mod error;

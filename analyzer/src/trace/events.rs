@@ -13,7 +13,9 @@ use tmrun_formats::wire::{
 use tmrun_formats::{Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StreamId};
 
 use super::fact::Fact;
+use super::ids::Ids;
 use super::place::Node;
+use super::storages::Storages;
 use super::told::{LeftOut, NonFinite, Told, ValueOf};
 use super::{Texts, Time, Tree};
 use crate::convert::{EventId, Id, dims_of, inputs};
@@ -28,46 +30,9 @@ pub(super) struct Events<'t, 'd> {
     pub(super) document: TraceDocument<'d>,
     /// Tensors that something but an edge speaks of.
     tensors: HashSet<(u64, bool)>,
-    /// The storages that are live: the bytes, the tensors that lie in each, and what each is called
-    /// where another one had its name.
-    live: HashMap<Storage, Held<'d>>,
-    lives: HashMap<Storage, u64>,
+    storages: Storages<'d>,
     /// The rows of a lane by the low halves of their ids.
     low: HashMap<(LaneId, u32), SpanId>,
-}
-
-type Storage = (u8, u64, bool);
-
-struct Held<'d> {
-    bytes: u64,
-    tensors: Vec<(u64, bool)>,
-    name: Cow<'d, str>,
-}
-
-/// The ids of the nodes.
-#[derive(Debug)]
-pub(super) struct Ids(pub(super) Vec<String>);
-
-impl Ids {
-    pub(super) const ROOT: &'static str = "root";
-    pub(super) const STEP: &'static str = "step";
-
-    pub(super) fn of(tree: &Tree) -> Self {
-        // Padded, so that as text they are in the order in which they opened.
-        let id = |row: &super::row::Row| {
-            let (lane, id) = row.key;
-            format!("s{:02}.{:010}", lane.0, id.0)
-        };
-        Self(tree.rows.rows.iter().map(id).collect())
-    }
-
-    pub(super) fn text(&self, node: Node) -> &str {
-        match node {
-            Node::Root => Self::ROOT,
-            Node::Step => Self::STEP,
-            Node::Span(at) => self.0.get(at).map_or(Self::ROOT, String::as_str),
-        }
-    }
 }
 
 impl<'t, 'd> Events<'t, 'd> {
@@ -91,8 +56,7 @@ impl<'t, 'd> Events<'t, 'd> {
             told,
             document,
             tensors: HashSet::new(),
-            live: HashMap::new(),
-            lives: HashMap::new(),
+            storages: Storages::default(),
             low: low.collect(),
         }
     }
@@ -356,9 +320,19 @@ impl<'t, 'd> Events<'t, 'd> {
         let head = head.header();
         let storage = Id::storage(event.storage, head.flags, flags::STORAGE_NAMED);
         let tensor = Id::tensor(event.tensor, head.flags, flags::TENSOR_NAMED);
-        let key = (event.device.0, storage.value, storage.named);
-        let name = self.storage_name(key, storage, &event, tensor, allocates);
-        let Some(storage_id) = name else { return self.told.leave_out(LeftOut::Free) };
+        let storage_id = if allocates {
+            let given = self.id(storage);
+            let (name, is_renamed) = self.storages.allocate(&event, storage, tensor, given);
+            if is_renamed {
+                self.told.renamed_storages.push(name.clone().into_owned());
+            }
+            name
+        } else {
+            match self.storages.free(&event, storage) {
+                Some(name) => name,
+                None => return self.told.leave_out(LeftOut::Free),
+            }
+        };
         let span_id = if fact.carried { Cow::Borrowed(Ids::ROOT) } else { self.span(fact) };
         if fact.carried {
             let (storages, bytes) = &mut self.told.carried;
@@ -386,46 +360,6 @@ impl<'t, 'd> Events<'t, 'd> {
             dtype: Cow::Borrowed(self.texts.dtype(event.dtype)),
             category: category(event.category),
         });
-    }
-
-    /// What a storage is called at this event; `None` for a free of one that is not known to be live.
-    ///
-    /// A storage that comes while one of its name is live, for a tensor that is in it or with another
-    /// size, is another one: the free of the first was not seen. It gets a name of its own, so that
-    /// the first stays without an end instead of getting an invented one.
-    fn storage_name(
-        &mut self,
-        key: Storage,
-        id: Id,
-        event: &Alloc,
-        tensor: Id,
-        allocates: bool,
-    ) -> Option<Cow<'d, str>> {
-        if !allocates {
-            return self.live.remove(&key).map(|held| held.name);
-        }
-        let tensor = (tensor.value, tensor.named);
-        if let Some(held) = self.live.get_mut(&key)
-            && held.bytes == event.bytes
-            && !held.tensors.contains(&tensor)
-        {
-            held.tensors.push(tensor);
-            return Some(held.name.clone());
-        }
-        let is_live = self.live.contains_key(&key);
-        let name = self.id(id);
-        let name = if is_live {
-            let lives = self.lives.entry(key).or_insert(1);
-            *lives = lives.saturating_add(1);
-            let name = format!("{name}#{lives}");
-            self.told.renamed_storages.push(name.clone());
-            Cow::Owned(name)
-        } else {
-            name
-        };
-        let held = Held { bytes: event.bytes, tensors: vec![tensor], name: name.clone() };
-        self.live.insert(key, held);
-        Some(name)
     }
 
     fn device_memory(&mut self, fact: &Fact<'d>) {

@@ -15,21 +15,15 @@
 //!   something is missing in the region, is declared to be partial; [`Told`] says why.
 //! - **Nothing vanishes silently.** What a trace has no place for is counted in [`Told`].
 //! - **A slice gives the same trace** as what it was cut from.
-#![deny(
-    clippy::arithmetic_side_effects,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used
-)]
-#![cfg_attr(test, allow(clippy::arithmetic_side_effects))]
 
 mod claims;
 mod events;
 mod fact;
+mod ids;
 mod place;
 mod row;
 mod run;
+mod storages;
 mod texts;
 mod told;
 
@@ -43,8 +37,9 @@ use tmrun_formats::trace::{
 use crate::scan::{Clock, Recording};
 use crate::slice::{Measured, Region, kept};
 pub(crate) use claims::declared;
-use events::{Events, Ids};
+use events::Events;
 use fact::Fact;
+use ids::Ids;
 use place::{Node, Tree};
 use row::Rows;
 use texts::Texts;

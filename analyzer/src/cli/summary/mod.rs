@@ -6,8 +6,7 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::Serialize;
-use tmrun::evidence::derive;
-use tmrun::source::{Source, SubjectInput};
+use tmrun::source::SubjectInput;
 use tmrun_formats::evidence::{
     Activations, Capabilities, Evidence, Fact, Finding, Gpu, GraphSummary, Health, Memory, Timing,
 };
@@ -52,26 +51,23 @@ pub(super) struct SummaryArgs {
 /// standard error.
 pub(super) fn run(args: &SummaryArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
-    let source = Source::open(&args.input)?;
-    let opened = open::source(&source)?;
-    let part = opened.part(args.step)?;
-    let subject = part.subject();
-    let evidence = open::told(source.name(), derive(subject.trace(), subject.gpu.clone()))?;
-    args.output.write(|out| match args.json {
-        true => write_json(subject.input, &evidence, out),
-        false => Ok(out.write_all(text::page(source.name(), &evidence).as_bytes())?),
-    })?;
-    let lost = Loss::of_gaps(subject.lost()).outcome(source.name());
-    let Health { structurally_valid, capture_complete, .. } = evidence.health;
-    let refusal = match (structurally_valid, capture_complete) {
-        _ if !args.require_valid => return Ok(lost),
-        (true, true) => return Ok(lost),
-        (false, true) => "it is structurally invalid",
-        (true, false) => "its capture failed",
-        (false, false) => "it is structurally invalid, and its capture failed",
-    };
-    say(format_args!("{}: refused by --require-valid: {refusal}", source.name()));
-    Ok(Outcome::No)
+    open::evidence(&args.input, args.step, |name, subject, evidence| {
+        args.output.write(|out| match args.json {
+            true => write_json(subject.input, evidence, out),
+            false => Ok(out.write_all(text::page(name, evidence).as_bytes())?),
+        })?;
+        let lost = Loss::of_gaps(subject.lost()).outcome(name);
+        let Health { structurally_valid, capture_complete, .. } = evidence.health;
+        let refusal = match (structurally_valid, capture_complete) {
+            _ if !args.require_valid => return Ok(lost),
+            (true, true) => return Ok(lost),
+            (false, true) => "it is structurally invalid",
+            (true, false) => "its capture failed",
+            (false, false) => "it is structurally invalid, and its capture failed",
+        };
+        say(format_args!("{name}: refused by --require-valid: {refusal}"));
+        Ok(Outcome::No)
+    })
 }
 
 /// The evidence without graph and statistics, of which a summary and counts stand in their places.

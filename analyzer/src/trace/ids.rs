@@ -1,0 +1,31 @@
+//! What the spans of a trace are called.
+
+use super::Tree;
+use super::place::Node;
+use super::row::Row;
+
+/// The ids of the nodes.
+#[derive(Debug)]
+pub(super) struct Ids(pub(super) Vec<String>);
+
+impl Ids {
+    pub(super) const ROOT: &'static str = "root";
+    pub(super) const STEP: &'static str = "step";
+
+    pub(super) fn of(tree: &Tree) -> Self {
+        // Padded, so that as text they are in the order in which they opened.
+        let id = |row: &Row| {
+            let (lane, id) = row.key;
+            format!("s{:02}.{:010}", lane.0, id.0)
+        };
+        Self(tree.rows.rows.iter().map(id).collect())
+    }
+
+    pub(super) fn text(&self, node: Node) -> &str {
+        match node {
+            Node::Root => Self::ROOT,
+            Node::Step => Self::STEP,
+            Node::Span(at) => self.0.get(at).map_or(Self::ROOT, String::as_str),
+        }
+    }
+}
