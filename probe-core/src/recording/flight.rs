@@ -129,13 +129,19 @@ impl Flight {
 }
 
 /// Where the rings of a run lie: `$XDG_RUNTIME_DIR/tmrun`, else `/dev/shm/tmrun-<uid>`, unless the
-/// application says where. The folder is made, for this user only.
+/// application says where. The folder is made, for this user only. One that is there has to be this
+/// user's, and nobody else's to write to: whoever writes to it could put another file in the place of
+/// this one. That others may list it is no harm: all that they see is a process and the id of its run.
 pub(crate) fn place(folder: Option<&Path>, run: RunId) -> Result<PathBuf, RecordError> {
     // SAFETY: asks for a number; has no preconditions.
     let user = unsafe { libc::geteuid() };
     let folder = folder.map(Path::to_owned).unwrap_or_else(|| {
-        let runtime = std::env::var_os("XDG_RUNTIME_DIR").filter(|path| !path.is_empty());
-        match runtime.map(PathBuf::from).filter(|path| path.is_dir()) {
+        // It counts if it is what the XDG base directory specification says: absolute, and this
+        // user's. (Who becomes another user may bring along that of the first.)
+        let is_own = |found: std::fs::Metadata| found.is_dir() && found.uid() == user;
+        let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let runtime = runtime.filter(|path| path.is_absolute());
+        match runtime.filter(|path| path.metadata().is_ok_and(is_own)) {
             Some(runtime) => runtime.join("tmrun"),
             None => PathBuf::from(format!("/dev/shm/tmrun-{user}")),
         }

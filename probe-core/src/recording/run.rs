@@ -121,16 +121,18 @@ impl ProfileRun {
     }
 
     /// Keeps the rings in a mapped file, so that a crash of any kind leaves every record that was
-    /// stored: `tmrun salvage` joins it to the recording. It lies in `$XDG_RUNTIME_DIR/tmrun`, else
-    /// in `/dev/shm/tmrun-<uid>`, takes as much room as the probe's rings and names, and is removed
-    /// when the run is finished. (Linux, 64 bits.)
+    /// stored: `tmrun salvage` joins it to the recording. It lies in `$XDG_RUNTIME_DIR/tmrun`, where
+    /// that is an absolute path to a folder of this user's, else in `/dev/shm/tmrun-<uid>`, takes as
+    /// much room as the probe's rings and names, and is removed when the run is finished. (Linux, 64
+    /// bits.)
     #[must_use]
     pub fn flight_recorder(mut self) -> Self {
         self.flight = true;
         self
     }
 
-    /// The same with the rings in this folder, on a disk if need be; it is made if it is not there.
+    /// The same with the rings in this folder, on a disk if need be; it is made if it is not there,
+    /// for this user only. One that others own or can write to is refused.
     #[must_use]
     pub fn rings_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.rings_in = Some(folder.into());
