@@ -3,16 +3,21 @@
 
 mod support;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Barrier};
+use std::task::{Context, Waker};
 
 use support::read::{File, NO_LANE, SCALAR, SPAN};
 use support::{Memory, finish, start};
 use tmrun_formats::wire::Frame;
+use tmrun_formats::wire::flags::{SPAN_DETACHED, SPAN_SEGMENT};
 use tmrun_probe_core::{
-    AlreadyInstalled, AutoClock, Drain, Global, Level, NameId, Site, Target, install, measured,
-    probe, record_scalar, scalar, span,
+    AlreadyInstalled, AutoClock, Drain, Global, InSpanExt, Level, NameId, Site, Target, TmrunLayer,
+    install, measured, probe, record_scalar, scalar, span,
 };
+use tracing_subscriber::layer::SubscriberExt;
 
 probe!(static PROBE: lanes = 6, slots = 1 << 12, max_level = 2);
 probe!(static OTHER: lanes = 1, slots = 64);
@@ -45,6 +50,34 @@ fn before_and_behind_the_installation() {
     a_thread_that_ends_gives_back_its_lane_and_forgets_it();
     a_thread_without_a_lane_is_counted();
     the_installed_probe_is_a_target();
+    a_future_in_a_span_is_one_of_the_installed_probe();
+    what_is_traced_is_recorded_by_the_installed_probe();
+}
+
+/// As a library's task, which waits once.
+fn polled(value: f64) {
+    let mut waited = false;
+    let task = std::future::poll_fn(move |_| {
+        scalar!("in the task", value);
+        if std::mem::replace(&mut waited, true) {
+            std::task::Poll::Ready(())
+        } else {
+            std::task::Poll::Pending
+        }
+    });
+    let mut task = pin!(task.in_span("task"));
+    let context = &mut Context::from_waker(Waker::noop());
+    assert!(task.as_mut().poll(context).is_pending());
+    assert!(task.as_mut().poll(context).is_ready());
+}
+
+/// As a library that knows `tracing` and nothing else.
+fn traced(layer: TmrunLayer, loss: f64) {
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+        let _outer = tracing::info_span!("outer").entered();
+        let _inner = tracing::debug_span!("inner").entered();
+        tracing::info!(name: "event", loss);
+    });
 }
 
 fn nothing_is_recorded_and_nothing_is_named_before() {
@@ -55,6 +88,8 @@ fn nothing_is_recorded_and_nothing_is_named_before() {
     assert!(!evaluated && !Global.is_wanted(Level::PULSE));
     assert_eq!(Global.name("library"), NameId::NONE, "a name is one of the installed probe");
     drop(Global.step(1));
+    polled(1.0);
+    traced(TmrunLayer::new(), 1.0);
     let (summary, file) = finish(drain);
     assert_eq!(summary.dropped, 0);
     assert_eq!((file.of(SCALAR).len(), file.of(SPAN).len()), (0, 0));
@@ -206,4 +241,42 @@ fn the_installed_probe_is_a_target() {
     assert_eq!(names(&file, SPAN), ["encoder.layers.3"]);
     assert_eq!(values(&file), [5]);
     assert_eq!(Global.probe().lanes(), PROBE.lanes());
+}
+
+fn a_future_in_a_span_is_one_of_the_installed_probe() {
+    let drain = recording();
+    {
+        let _program = span!(PROBE, "program");
+        polled(6.0);
+    }
+    let (_, file) = finish(drain);
+    assert_eq!(names(&file, SPAN), ["task", "task", "task", "program"]);
+    let spans = file.of(SPAN);
+    let [first, second, whole, program] = spans[..] else { panic!("two polls") };
+    assert_eq!([first, second].map(|poll| poll.flags & SPAN_SEGMENT), [SPAN_SEGMENT; 2]);
+    assert_eq!(whole.flags & SPAN_DETACHED, SPAN_DETACHED);
+    let parents = [first, second, whole].map(|span| span.u64_at(8));
+    assert_eq!(parents, [whole.span_id(), whole.span_id(), program.span_id()]);
+    assert!(whole.ticks <= first.ticks && second.u64_at(0) <= whole.u64_at(0));
+    assert_eq!(values(&file), [6, 6]);
+    let inside: Vec<_> = file.of(SCALAR).iter().map(|scalar| scalar.span).collect();
+    assert_eq!(inside, [first.span, second.span]);
+}
+
+fn what_is_traced_is_recorded_by_the_installed_probe() {
+    for layer in [TmrunLayer::new(), TmrunLayer::default()] {
+        let drain = recording();
+        {
+            let _program = span!(PROBE, "program");
+            traced(layer, 7.0);
+        }
+        let (_, file) = finish(drain);
+        assert_eq!(names(&file, SPAN), ["inner", "outer", "program"]);
+        let spans = file.of(SPAN);
+        let parents: Vec<u64> = spans.iter().map(|span| span.u64_at(8)).collect();
+        assert_eq!(parents, [spans[1].span_id(), spans[2].span_id(), 0]);
+        assert!(spans.iter().all(|span| span.lane == spans[0].lane));
+        assert_eq!((names(&file, SCALAR), values(&file)), (vec!["event.loss".to_owned()], vec![7]));
+        assert_eq!(file.of(SCALAR)[0].span, spans[0].span);
+    }
 }
