@@ -9,6 +9,7 @@ use std::process::Command;
 
 use support::command::tmrun;
 use support::dying::{self, LANES, rings};
+use support::slots;
 use tmrun::salvage::{Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
@@ -48,6 +49,8 @@ fn salvaged(folder: &Path, policy: &str, said: [u64; LANES.len()], of: &Path) {
     assert_eq!(recording.status(), Status::Finished);
     let verified = tmrun(&["verify", &out.to_string_lossy()]);
     assert!(matches!(verified.status.code(), Some(0 | 3)), "verify accepts it: {verified:?}");
+    let rings = std::fs::read(rings(folder)).expect("the rings are still there");
+    assert!(slots::all_in(&rings, &recording) > 0, "a process that records has some in its rings");
 
     let mut stored = 0;
     for (lane, said) in LANES.into_iter().zip(said) {

@@ -11,6 +11,8 @@ pub mod dying;
 pub mod naive;
 pub mod patch;
 pub mod record;
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+pub mod slots;
 
 use std::collections::BTreeMap;
 

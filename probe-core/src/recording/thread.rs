@@ -11,7 +11,7 @@ use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, ItemV1};
 use super::file::{FileSink, create as new_file, emptied};
 use super::flight::{self, Flight};
 use super::rotate::{Rotation, Told};
-use super::worker::{End, Removed, Worker};
+use super::worker::{End, Worker};
 use super::{ProfileRun, RecordError, asked, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
@@ -66,7 +66,7 @@ impl<C: Clock> ProbeRef<'static, C> {
         let (mut drain, flight) = told.with_frames::<C, _>(|frames| {
             let rings = rings.clone();
             let rings = rings.map(|rings| map_rings(*self, rings, &path, &header, &frames, first));
-            let flight = Removed(rings.transpose()?);
+            let flight = NewRings(rings.transpose()?);
             // Behind the rings: without them there is no recording, and an old one stays.
             let file = FileSink(emptied(file).map_err(create)?);
             let drain = Drain::start_held(hold, file, &header, &frames, level, &foci);
@@ -80,11 +80,13 @@ impl<C: Clock> ProbeRef<'static, C> {
 
         let end = Arc::new(Mutex::new(None));
         let calibration = Calibration::start(first);
-        let worker =
-            Worker::new(drain, Arc::clone(&end), path.clone(), calibration, flight, rotation);
+        let (its_end, its_path) = (Arc::clone(&end), path.clone());
         let thread = std::thread::Builder::new()
             .name("tmrun recorder".to_owned())
-            .spawn(move || worker.run())
+            .spawn(move || {
+                let flight = flight.keep();
+                Worker::new(drain, its_end, its_path, calibration, flight, rotation).run()
+            })
             .map_err(|source| RecordError::Thread { source })?;
         made.keep();
         Ok(Recording { thread: Some(thread), end, path, rings, process: std::process::id() })
@@ -127,6 +129,23 @@ impl Drop for NewFile<'_> {
     }
 }
 
+/// Rings that were mapped for a recording which has not started: their file is removed if it does not.
+struct NewRings(Option<Flight>);
+
+impl NewRings {
+    fn keep(mut self) -> Option<Flight> {
+        self.0.take()
+    }
+}
+
+impl Drop for NewRings {
+    fn drop(&mut self) {
+        if let Some(flight) = self.0.take() {
+            flight.finished();
+        }
+    }
+}
+
 impl Recording {
     /// The file.
     pub fn path(&self) -> &Path {
@@ -155,7 +174,9 @@ impl Recording {
     ///
     /// # Errors
     ///
-    /// When the file could not be written to its end, now or earlier.
+    /// When the file could not be written to its end, now or earlier. When the recorder's thread
+    /// panicked (of the application's code it calls the [`Clock`]): nothing was recorded from then on,
+    /// and what was not in the file by then is in the [mapped rings](Self::rings), if there are any.
     pub fn finish(mut self) -> Result<Summary, RecordError> {
         self.end(None)
     }
@@ -179,8 +200,13 @@ impl Recording {
         *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(End { reason });
         thread.thread().unpark();
         thread.join().unwrap_or_else(|_| {
-            let source = io::Error::other("it panicked; the file ends where it was");
-            Err(RecordError::Thread { source })
+            let mut text = "it panicked; the file ends where it was".to_owned();
+            if let Some(rings) = &self.rings {
+                let rings = rings.display();
+                text +=
+                    &format!(", and what came behind is in {rings}: `tmrun salvage` joins them");
+            }
+            Err(RecordError::Thread { source: io::Error::other(text) })
         })
     }
 }

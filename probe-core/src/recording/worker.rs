@@ -34,32 +34,16 @@ pub(super) struct End {
     pub(super) reason: Option<String>,
 }
 
-/// The mapped rings, whose file is removed unless it is kept: when the recording does not start, or
-/// has ended well.
-#[derive(Debug)]
-pub(super) struct Removed(pub(super) Option<Flight>);
-
-impl Removed {
-    fn keep(&mut self) {
-        self.0 = None;
-    }
-}
-
-impl Drop for Removed {
-    fn drop(&mut self) {
-        if let Some(flight) = self.0.take() {
-            flight.finished();
-        }
-    }
-}
-
 /// What the thread owns.
 pub(super) struct Worker<C: Clock> {
     drain: FileDrain<C>,
     end: Arc<Mutex<Option<End>>>,
     path: PathBuf,
     calibration: Calibration,
-    flight: Removed,
+    /// The mapped rings. Their file is removed when everything is in the recording's and in no other
+    /// case: where this thread ends by a panic (of the application's clock, say), they hold what it has
+    /// not written.
+    flight: Option<Flight>,
     rotation: Option<Rotation>,
     /// The first error, and the file that it is of.
     error: Option<(PathBuf, io::Error)>,
@@ -73,7 +57,7 @@ impl<C: Clock> Worker<C> {
         end: Arc<Mutex<Option<End>>>,
         path: PathBuf,
         calibration: Calibration,
-        flight: Removed,
+        flight: Option<Flight>,
         rotation: Option<Rotation>,
     ) -> Self {
         let tried = Instant::now();
@@ -134,7 +118,7 @@ impl<C: Clock> Worker<C> {
         let sample = self.calibration.next(bracket(C::ticks, host_ns));
         let written = self.drain.write_frames(&[Frame::Calibration(sample)]);
         self.keep_error(written);
-        if let Some(flight) = &mut self.flight.0 {
+        if let Some(flight) = &mut self.flight {
             let written = flight.reading(sample);
             self.keep_error(written);
         }
@@ -166,12 +150,13 @@ impl<C: Clock> Worker<C> {
             rotation.finished(&summary);
         }
         match self.error.or(finished.err().map(|source| (path, source))) {
-            None => Ok(summary),
-            Some((path, source)) => {
-                // The rings may hold what the file has not.
-                self.flight.keep();
-                Err(RecordError::Write { path, source, summary })
+            None => {
+                if let Some(flight) = self.flight {
+                    flight.finished();
+                }
+                Ok(summary)
             }
+            Some((path, source)) => Err(RecordError::Write { path, source, summary }),
         }
     }
 }
