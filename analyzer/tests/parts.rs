@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tmrun::salvage::salvage;
 use tmrun::scan::{Recording, Status};
-use tmrun_formats::wire::{Kind, PartV1, Scalar};
+use tmrun_formats::wire::{Kind, PartV1, Record, Scalar};
 use tmrun_formats::{GapClass, GapReason, LaneId};
-use tmrun_probe_core::{DumpOn, Level, ProfileRun, probe, scalar, span};
+use tmrun_probe_core::{AutoClock, Clock, DumpOn, Level, ProfileRun, probe, scalar, span};
 
 // Rings that hold more than is recorded between two files: nothing is dropped.
 probe!(static ROTATED: lanes = 2, slots = 1 << 15);
@@ -178,14 +178,15 @@ fn of_every_third_step_all_is_kept_and_the_others_are_a_gap_that_was_not_request
 }
 
 #[test]
-fn the_files_around_a_value_that_is_not_finite_stay() {
+fn the_seconds_before_a_value_that_is_not_finite_stay() {
     let folder = tempfile::tempdir().expect("a folder");
     let kept = run().dump_on(DumpOn::not_finite()).keep_seconds(1);
     let recording = DUMPED.record(folder.path().join("run.tmrun"), kept).expect("it starts");
-    // A part that was there when it began, and so many behind it that some of those are removed.
-    for number in 2..=12_u32 {
+    // Files end by their age: one that was there when it began, and so many behind it that some of
+    // those are removed.
+    for number in 2..=14_u32 {
         scalar!(DUMPED, "value", f64::from(number));
-        if number == 6 {
+        if number == 7 {
             scalar!(DUMPED, "value", f64::NAN);
         }
         wait_for(folder.path(), number.into());
@@ -195,12 +196,17 @@ fn the_files_around_a_value_that_is_not_finite_stay() {
     each(folder.path(), |recording| {
         let number = recording.meta().part.expect("it says").number;
         numbers.push(number);
-        let nan = values(recording).iter().filter(|value| value.0.is_nan()).count();
-        with_nan.extend(std::iter::repeat_n(number, nan));
-        removed = recording.meta().removed.values().map(|r| (r.first, r.last)).collect();
+        let records = recording.record_chunks().flat_map(|chunk| chunk.records().to_vec());
+        let nan = |record: &Record| record.payload::<Scalar>().is_some_and(|s| s.value.is_nan());
+        with_nan.extend(records.filter(nan).map(|record| (number, record.header().ticks)));
+        removed = recording.meta().removed.values().copied().collect();
     });
-    let [nan] = with_nan[..] else { panic!("one value is not finite: {with_nan:?}") };
-    let last = numbers.last().copied().expect("a file");
-    assert_eq!(numbers, [nan - 2, nan - 1, nan, last - 2, last - 1, last]);
-    assert_eq!(removed, [(1, nan - 3), (nan + 1, last - 3)]);
+    let [(of_nan, at)] = with_nan[..] else { panic!("one value is not finite: {with_nan:?}") };
+    let [before, behind] = removed[..] else { panic!("removed before and behind: {removed:?}") };
+    let second = AutoClock::ticks_per_second();
+    assert_eq!((before.first, behind.first), (1, of_nan + 1));
+    assert!(before.last < of_nan, "what was there when it happened stays");
+    assert!(at.since(before.to) > second, "and that is all of the second before");
+    let kept = (before.last + 1..=of_nan).chain(behind.last + 1..=14);
+    assert_eq!(numbers, kept.collect::<Vec<_>>());
 }

@@ -8,20 +8,26 @@ use std::time::Instant;
 use tmrun_formats::wire::{PartV1, RemovedV1};
 use tmrun_formats::{Ticks, parts};
 
-use super::retain::Retain;
+use super::retain::{Retain, ticks_of};
+use crate::clock::Clock;
 
 /// More stretches of removed files than this are told of as one.
 const STRETCHES: usize = 64;
 
-/// The files so far. Its size does not grow with their number.
+/// The files so far. Its size does not grow with their number, but for those of the last seconds where
+/// these are kept.
 #[derive(Debug)]
 pub(super) struct Parts {
     retain: Retain,
+    /// What ended longer ago than so many ticks is not needed; without, age says nothing.
+    seconds: Option<u64>,
     /// The first file, which has the name that was asked for.
     first: PathBuf,
     /// The number of the file that is written.
     pub(super) number: u64,
     began: Ticks,
+    /// The same by the host's clock: one of the application's own that jumps must not make files
+    /// without end.
     since: Instant,
     /// The file that is written stays, whatever comes.
     pinned: bool,
@@ -57,12 +63,13 @@ struct Part {
 }
 
 impl Parts {
-    pub(super) fn new(retain: Retain, first: PathBuf, began: Ticks) -> Self {
+    pub(super) fn new<C: Clock>(retain: Retain, first: PathBuf) -> Self {
         Self {
+            seconds: retain.seconds().map(ticks_of::<C>),
             retain,
             first,
             number: 1,
-            began,
+            began: C::ticks(),
             since: Instant::now(),
             pinned: false,
             waiting: VecDeque::new(),
@@ -91,17 +98,18 @@ impl Parts {
     /// Whether the file that is written, of so many bytes, has to end.
     pub(super) fn is_due(&self, bytes: u64) -> bool {
         self.retain.max_file.is_some_and(|most| bytes >= most)
-            || self.retain.file_every().is_some_and(|every| self.since.elapsed() >= every)
+            || self.retain.seconds().is_some_and(|seconds| self.since.elapsed() >= seconds / 2)
     }
 
-    /// The next file begins, and the one before it had so many records.
-    pub(super) fn ended(&mut self, records: u64, to: Ticks) {
+    /// The next file began at `now`, and the one before it had so many records, none of them behind
+    /// `to`.
+    pub(super) fn ended(&mut self, records: u64, now: Ticks, to: Ticks) {
         let (number, from, pinned) = (self.number, self.began, self.pinned);
         if self.retain.last().is_some() {
             self.waiting.push_back(Part { number, records, from, to, pinned });
         }
         self.number = number.saturating_add(1);
-        (self.began, self.since, self.pinned) = (to, Instant::now(), false);
+        (self.began, self.since, self.pinned) = (now, Instant::now(), false);
     }
 
     /// What was waited for has happened: the newest files stay.
@@ -112,13 +120,15 @@ impl Parts {
 
     /// Removes the files that are not to stay. Returns how many records they had. The one before a
     /// file that has not `begun` stays too: what comes behind it is not elsewhere yet.
-    pub(super) fn remove(&mut self, begun: bool) -> u64 {
+    pub(super) fn remove(&mut self, begun: bool, now: Ticks) -> u64 {
         let Some(last) = self.retain.last() else { return 0 };
         let last = if begun { last } else { last.max(2) };
+        let seconds = self.seconds;
+        let is_old = |part: &mut Part| seconds.is_none_or(|seconds| now.since(part.to) > seconds);
         let mut records = 0_u64;
         // The one that is written is one of the last.
         while self.waiting.len() as u64 >= last {
-            let Some(part) = self.waiting.pop_front() else { break };
+            let Some(part) = self.waiting.pop_front_if(is_old) else { break };
             if part.pinned || part.number <= self.retain.keep_first.unwrap_or(0) {
                 continue;
             }

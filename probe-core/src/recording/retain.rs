@@ -50,22 +50,21 @@ impl DumpOn {
 const SECONDS: Duration = Duration::from_secs(10);
 
 impl Retain {
-    /// How often a new file begins, when the last seconds are what matters.
-    pub(super) fn file_every(&self) -> Option<Duration> {
-        (!self.dump.is_empty()).then(|| self.seconds.unwrap_or(SECONDS) / 2)
+    /// How much of the time before stays, where something is waited for.
+    pub(super) fn seconds(&self) -> Option<Duration> {
+        (!self.dump.is_empty()).then(|| self.seconds.unwrap_or(SECONDS))
     }
 
     /// Whether there may be more than one file.
     pub(super) fn has_parts(&self) -> bool {
-        self.max_file.is_some() || self.file_every().is_some()
+        self.max_file.is_some() || self.seconds().is_some()
     }
 
-    /// How many of the last files stay; all without.
+    /// How many of the last files stay in any case; all without.
     pub(super) fn last(&self) -> Option<u64> {
         let last = self.keep_last.map(|last| last.max(1));
-        // The file that is written, and two before it: together they hold the seconds.
-        let of_dump = self.file_every().map(|_| 3);
-        last.or(of_dump).or(self.keep_first.map(|_| 1))
+        let removes = self.seconds().is_some() || self.keep_first.is_some();
+        last.or(removes.then_some(1))
     }
 
     /// What the drain has to look for.
@@ -74,16 +73,19 @@ impl Retain {
         look.every = self.every_nth.map(|n| (first_step, n));
         for on in &self.dump {
             match on.0 {
-                What::Longer(time) => {
-                    let ticks = time.as_nanos() * u128::from(C::ticks_per_second()) / 1_000_000_000;
-                    look.watch.longest = Some(u64::try_from(ticks).unwrap_or(u64::MAX));
-                }
+                What::Longer(time) => look.watch.longest = Some(ticks_of::<C>(time)),
                 What::Times(times) => look.watch.times = Some(times.into()),
                 What::NotFinite => look.watch.not_finite = true,
             }
         }
         look
     }
+}
+
+/// So much time by this clock.
+pub(super) fn ticks_of<C: Clock>(time: Duration) -> u64 {
+    let ticks = time.as_nanos() * u128::from(C::ticks_per_second()) / 1_000_000_000;
+    u64::try_from(ticks).unwrap_or(u64::MAX)
 }
 
 /// Long runs.
@@ -98,14 +100,16 @@ impl ProfileRun {
         self
     }
 
-    /// Of the files, the first so many stay, and the last one.
+    /// Of the files, the first so many stay, and the last one. (With [`dump_on`](Self::dump_on), all
+    /// that it keeps too.)
     #[must_use]
     pub fn keep_first(mut self, files: u64) -> Self {
         self.retain.keep_first = Some(files);
         self
     }
 
-    /// Of the files, the last so many stay (the one that is being written is the last).
+    /// Of the files, the last so many stay (the one that is being written is the last). With
+    /// [`dump_on`](Self::dump_on) they do however old they are, beside all that it keeps.
     #[must_use]
     pub fn keep_last(mut self, files: u64) -> Self {
         self.retain.keep_last = Some(files);
@@ -120,17 +124,19 @@ impl ProfileRun {
         self
     }
 
-    /// Keeps the last seconds when this happens, and whenever it happens again: the recording is cut
-    /// into files of half of [`keep_seconds`](Self::keep_seconds) each, and all but the newest three
-    /// are removed, unless it happened in one of them. The newest stay in any case, and so they do
-    /// when the run fails. May be called for several things.
+    /// Keeps the last seconds when this happens, and whenever it happens again. The recording is cut
+    /// into files of half of [`keep_seconds`](Self::keep_seconds) each, or less where
+    /// [`max_file`](Self::max_file) says so. When a file ends, those are removed that ended longer ago
+    /// than `keep_seconds`, but for the ones that were there when it happened. So the last seconds are
+    /// always there, also when the run fails. May be called for several things.
     #[must_use]
     pub fn dump_on(mut self, what: DumpOn) -> Self {
         self.retain.dump.push(what);
         self
     }
 
-    /// How much [`dump_on`](Self::dump_on) keeps of the time before; 10 seconds without.
+    /// How much [`dump_on`](Self::dump_on) keeps of the time before, by the clock of the probe, in
+    /// however many files that is; 10 seconds without.
     #[must_use]
     pub fn keep_seconds(mut self, seconds: u64) -> Self {
         self.retain.seconds = Some(Duration::from_secs(seconds.max(1)));

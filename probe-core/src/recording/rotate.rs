@@ -5,8 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use tmrun_formats::RunId;
 use tmrun_formats::wire::{CalibrationV1, FileHeader, Frame, RecorderCostV1};
+use tmrun_formats::{RunId, Ticks};
 
 use super::file::{FileSink, create, emptied};
 use super::parts::Parts;
@@ -63,7 +63,7 @@ impl Rotation {
         path: &Path,
         drain: &mut Drain<'static, C, FileSink>,
     ) -> io::Result<Self> {
-        let parts = Parts::new(told.run.retain.clone(), path.to_owned(), C::ticks());
+        let parts = Parts::new::<C>(told.run.retain.clone(), path.to_owned());
         drain.write_frames(&[Frame::Part(parts.which(1).part(None))])?;
         Ok(Self { told, parts, failed: None, headless: false })
     }
@@ -93,9 +93,11 @@ impl Rotation {
             (path.clone(), error)
         })?;
         self.failed = None;
-        let gone_on = self.go_on(drain, file, next, reading());
+        // Before the last records of this file are taken: what is waited for may come behind them.
+        let now = C::ticks();
+        let gone_on = self.go_on(drain, file, next, now, reading());
         self.headless = drain.is_failing();
-        let removed = self.remove(drain);
+        let removed = self.remove(drain, now);
         gone_on.and(removed).map_err(|error| (path, error))
     }
 
@@ -104,9 +106,9 @@ impl Rotation {
         drain: &mut Drain<'static, C, FileSink>,
         file: File,
         next: u64,
+        now: Ticks,
         reading: CalibrationV1,
     ) -> io::Result<()> {
-        let now = C::ticks();
         let header = FileHeader {
             run: self.told.id,
             created_ns: host::unix_ns(),
@@ -125,7 +127,7 @@ impl Rotation {
         });
         // What was taken was of the file that has ended.
         self.see(drain);
-        self.parts.ended(drain.earlier_records().saturating_sub(before), now);
+        self.parts.ended(drain.earlier_records().saturating_sub(before), now, C::ticks());
         gone_on
     }
 
@@ -137,8 +139,12 @@ impl Rotation {
     }
 
     /// Removes what is not to stay, and says so: every later file says of those that are gone.
-    fn remove<C: Clock>(&mut self, drain: &mut Drain<'static, C, FileSink>) -> io::Result<()> {
-        let removed = self.parts.remove(!self.headless);
+    fn remove<C: Clock>(
+        &mut self,
+        drain: &mut Drain<'static, C, FileSink>,
+        now: Ticks,
+    ) -> io::Result<()> {
+        let removed = self.parts.remove(!self.headless, now);
         drain.removed(removed);
         let told = self.parts.removed().chunks(16).map(|stretches| {
             let frames: Vec<_> = stretches.iter().copied().map(Frame::Removed).collect();
@@ -159,7 +165,7 @@ impl Rotation {
             self.told.with_frames::<C, _>(|frames| drain.begin_file(&frames, part))?;
             self.headless = drain.is_failing();
         }
-        self.remove(drain)
+        self.remove(drain, C::ticks())
     }
 
     /// The recording has ended: a file that could not even be begun is removed.
