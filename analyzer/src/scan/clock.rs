@@ -27,6 +27,48 @@ impl Clock<'_> {
     }
 }
 
+/// What readings say is wrong with the recording clock: no time by it can be relied on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClockFault {
+    /// It stood still while the host's went on.
+    Stopped,
+    /// It went back.
+    Backwards,
+    /// It went on at 0 behind the greatest of its numbers, or jumped as far.
+    Wrapped,
+}
+
+impl ClockFault {
+    /// Its name in JSON.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Stopped => "stopped",
+            Self::Backwards => "backwards",
+            Self::Wrapped => "wrapped",
+        }
+    }
+
+    /// What the clock did between two readings of it and the host's, the host's earlier one first.
+    fn between(a: &CalibrationV1, b: &CalibrationV1, ticks_per_second: u64) -> Option<Self> {
+        let (forward, uncertainty) =
+            (b.ticks.0.wrapping_sub(a.ticks.0), a.uncertainty.saturating_add(b.uncertainty));
+        if b.ticks < a.ticks {
+            let is_reading = a.ticks.since(b.ticks) <= uncertainty;
+            let fault = if forward <= u64::MAX / 2 { Self::Wrapped } else { Self::Backwards };
+            return (!is_reading).then_some(fault);
+        }
+        let rate = u128::from(if ticks_per_second == 0 { 1_000_000_000 } else { ticks_per_second });
+        let expected = u128::from(b.ns.since(a.ns)) * rate / 1_000_000_000;
+        // A coarse clock, or one that was read twice at once, need not have moved.
+        let moves = expected > u128::from(uncertainty).saturating_add(1);
+        (forward == 0 && moves).then_some(Self::Stopped)
+    }
+}
+
+/// Records further apart than this, in ticks, are of no clock that goes on: a quarter of all there
+/// are would take decades.
+const FARTHEST: u64 = 1 << 62;
+
 /// The calibration frames of a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Calibrations {
@@ -40,19 +82,26 @@ pub struct Calibrations {
     pub set_aside: u64,
     /// The greatest half bracket of a used sample, in ticks.
     pub uncertainty: u64,
+    /// What is wrong with the clock, as far as samples and records show.
+    pub fault: Option<ClockFault>,
 }
 
 impl Calibrations {
     /// The used ones of these samples, in order of time; a sample that is in the file twice counts
-    /// once.
+    /// once. The file's records lie between two moments.
     pub(super) fn new(
         mut samples: Vec<CalibrationV1>,
         ticks_per_second: u64,
-        least: Ticks,
+        (least, greatest): (Ticks, Ticks),
     ) -> Self {
+        samples.sort_by_key(|sample| (sample.ns, sample.ticks));
+        let mut pairs = samples.iter().zip(samples.iter().skip(1));
+        let fault = pairs.find_map(|(a, b)| ClockFault::between(a, b, ticks_per_second));
+        let apart = greatest.since(least) > FARTHEST;
+        let fault = fault.or(apart.then_some(ClockFault::Wrapped));
         samples.sort_by_key(|sample| (sample.ticks, sample.ns, sample.set_aside));
         samples.dedup();
-        let mut calibrations = Self { ticks_per_second, least, ..Self::default() };
+        let mut calibrations = Self { ticks_per_second, least, fault, ..Self::default() };
         for sample in samples {
             let knot = Knot { ticks: sample.ticks, ns: sample.ns };
             let rises = |last: &Knot| last.ticks < knot.ticks && last.ns <= knot.ns;

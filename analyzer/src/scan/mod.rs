@@ -53,7 +53,7 @@ mod verify;
 mod walk;
 
 pub use blocks::Block;
-pub use clock::{Calibrations, Clock};
+pub use clock::{Calibrations, Clock, ClockFault};
 pub use cost::RecordCost;
 pub use counts::{ChunkCounts, Counts};
 pub use damage::Missing;

@@ -3,7 +3,7 @@
 //! 64-bit ids are strings, moments are nanoseconds since the first calibration, keys keep their
 //! order, and `null` is what the file does not say.
 
-use tmrun::scan::{Clock, FocusChange, Gap, Lane, Names, Recording};
+use tmrun::scan::{Clock, ClockFault, FocusChange, Gap, Lane, Names, Recording};
 use tmrun_formats::LaneId;
 use tmrun_formats::json::{self, Object, push_array};
 use tmrun_formats::wire::{LevelChange, RunV1, VERSION};
@@ -198,6 +198,7 @@ fn push_clock(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
     clock.u64("calibrations", calibrations.used);
     clock.u64("set_aside", calibrations.set_aside);
     clock.u64("uncertainty_ns", facts.uncertainty_ns);
+    optional(&mut clock, "fault", calibrations.fault.map(ClockFault::name));
     optional_u64(&mut clock, "first_ns", facts.span_ns.map(|span| span.0));
     optional_u64(&mut clock, "last_ns", facts.span_ns.map(|span| span.1));
     clock.end();

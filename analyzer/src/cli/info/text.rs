@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use tmrun::scan::{FocusChange, Gap, Recording};
+use tmrun::scan::{ClockFault, FocusChange, Gap, Recording};
 use tmrun_formats::{GapClass, LaneId, Level, Planes};
 
 use super::super::loss::Loss;
@@ -18,6 +18,7 @@ pub(super) fn page(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Str
     if !loss.is_none() {
         page.field("LOST", &loss.line());
     }
+    page.broken_clock();
     page.file();
     page.run();
     page.steps();
@@ -41,6 +42,16 @@ struct Page<'p> {
 impl Page<'_> {
     fn field(&mut self, name: &str, value: &str) {
         let _ = writeln!(self.out, "{name:<9} {value}");
+    }
+
+    fn broken_clock(&mut self) {
+        let did = match self.recording.calibrations().fault {
+            None => return,
+            Some(ClockFault::Stopped) => "stood still",
+            Some(ClockFault::Backwards) => "ran backwards",
+            Some(ClockFault::Wrapped) => "wrapped or jumped",
+        };
+        self.field("CLOCK", &format!("broken, it {did}: times and durations mean nothing"));
     }
 
     fn file(&mut self) {
