@@ -3,8 +3,10 @@
 
 mod support;
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use proptest::prelude::*;
-use support::naive::{chunks, intact_chunks, records_of};
+use support::naive::{chunks, frames_of, intact_chunks, records_of};
 use support::record::{gap, level, scalar, span, stats, step, tensor};
 use support::{Builder, calibration, lane, name, patch, run, small};
 use tmrun::salvage::salvage;
@@ -43,6 +45,7 @@ fn check(file: &[u8]) -> Vec<u8> {
     assert!(kept == intact, "records differ");
     assert!(added.iter().all(|(lane, _, record)| *lane == u16::MAX && record[20] == 18));
     intact.clear();
+    has_every_frame(file, &out);
 
     // What is missing is the same.
     assert_eq!(gaps(&after), gaps(&before));
@@ -70,6 +73,49 @@ fn check(file: &[u8]) -> Vec<u8> {
     }
     assert!(salvaged(&out) == out, "a salvaged file salvages to itself");
     out
+}
+
+/// Every intact metadata frame is there: what stands where it holds, in that order and no more often;
+/// the first of every definition; and what is said of the end, once.
+fn has_every_frame(file: &[u8], out: &[u8]) {
+    let before = frames_of(file, &intact_chunks(file));
+    let after = frames_of(out, &chunks(out));
+    // Run, name, dtype, device, clock; open span, terminal, totals, cost, hole, the recording's file.
+    let (definitions, ends) = ([1, 11, 13, 14, 15], [18, 19, 20, 21, 22, 23]);
+    let placed = |frames: &[(u16, Vec<u8>)]| -> Vec<_> {
+        let is_placed = |kind| !definitions.contains(kind) && !ends.contains(kind);
+        frames.iter().filter(|(kind, _)| is_placed(kind)).cloned().collect()
+    };
+    assert_eq!(placed(&after), placed(&before));
+
+    // A run or a definition goes by its id, in front of its body.
+    let id_of = |(kind, frame): &(u16, Vec<u8>)| match kind {
+        1 => (1, 0),
+        // Seven bits a byte, the lowest first.
+        11 => (11, 1 + frame[8..].iter().take_while(|byte| **byte >= 128).count()),
+        kind => (*kind, 1),
+    };
+    let defined = |frames: &[(u16, Vec<u8>)]| {
+        let mut first = BTreeMap::new();
+        for frame in frames.iter().filter(|(kind, _)| definitions.contains(kind)) {
+            let (kind, length) = id_of(frame);
+            let id = (kind, frame.1[8..8 + length].to_vec());
+            first.entry(id).or_insert_with(|| frame.1.clone());
+        }
+        first
+    };
+    assert_eq!(defined(&after), defined(&before));
+
+    // Of what is said of the end the first counts, but for counters.
+    for kind in [18, 19, 21] {
+        let of_kind = |frames: &[(u16, Vec<u8>)]| -> BTreeSet<Vec<u8>> {
+            let frames = frames.iter().filter(|frame| frame.0 == kind);
+            frames.map(|frame| frame.1.clone()).collect()
+        };
+        let (before, after) = (of_kind(&before), of_kind(&after));
+        assert!(before.is_empty() || after.is_subset(&before), "kind {kind}: {after:?}");
+        assert!(before.is_empty() == after.is_empty() || (kind, after.len()) == (19, 1));
+    }
 }
 
 fn gaps(recording: &Recording<'_>) -> Vec<Gap> {

@@ -65,6 +65,22 @@ pub fn records_of(file: &[u8], chunks: &[NaiveChunk]) -> Vec<NaiveRecord> {
     all
 }
 
+/// The metadata frames of these chunks, each with its kind and all its bytes.
+pub fn frames_of(file: &[u8], chunks: &[NaiveChunk]) -> Vec<(u16, Vec<u8>)> {
+    let mut all = Vec::new();
+    for chunk in chunks.iter().filter(|chunk| chunk.kind == 2) {
+        let mut rest = &file[chunk.offset + 64..chunk.end];
+        while let Some([low, high, _, _, length @ ..]) = rest.first_chunk::<8>() {
+            let kind = u16::from_le_bytes([*low, *high]);
+            let end = 8 + u32::from_le_bytes(*length) as usize;
+            let Some(frame) = rest.get(..end).filter(|_| kind != 0) else { break };
+            all.push((kind, frame.to_vec()));
+            rest = &rest[end..];
+        }
+    }
+    all
+}
+
 /// CRC-32 (IEEE), bit by bit.
 pub fn crc32(bytes: &[u8]) -> u32 {
     let mut crc = !0_u32;
