@@ -127,7 +127,22 @@ impl<T: Target> core::fmt::Debug for DetachedSpan<T> {
     }
 }
 
-/// A detached span, entered. It stays on its thread.
+/// A detached span, entered. It stays on its thread, while the span itself may go to another:
+///
+/// ```
+/// # use tmrun_probe_core::{detached, probe};
+/// probe!(static PROBE: lanes = 1, slots = 64);
+/// let span = detached!(PROBE, "moves");
+/// std::thread::spawn(move || drop(span.enter())).join().unwrap();
+/// ```
+///
+/// ```compile_fail,E0277
+/// # use tmrun_probe_core::{detached, probe};
+/// probe!(static PROBE: lanes = 1, slots = 64);
+/// let span: &'static _ = Box::leak(Box::new(detached!(PROBE, "moves")));
+/// let segment = span.enter();
+/// std::thread::spawn(move || drop(segment));
+/// ```
 #[must_use = "a segment ends when its guard is dropped"]
 pub struct Segment<'l, C: Clock> {
     open: Option<Open<'l>>,

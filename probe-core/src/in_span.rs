@@ -15,13 +15,23 @@ use crate::record::Target;
 /// use tmrun_probe_core::{InSpanExt, detached, install, probe};
 /// probe!(static PROBE: lanes = 4, slots = 1 << 10);
 ///
-/// async fn decode() {}
+/// async fn decode() -> u32 {
+///     7
+/// }
 ///
-/// # fn main() -> Result<(), tmrun_probe_core::AlreadyInstalled> {
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use std::task::{Context, Poll, Waker};
+/// # let (folder, run) = (tempfile::tempdir()?, tmrun_probe_core::ProfileRun::inference("doc", 1, "cpu"));
+/// # let recording = PROBE.record(folder.path().join("run.tmrun"), run)?;
 /// install(PROBE)?;
 /// let task = decode().in_span("decode");
 /// let of_the_program = decode().in_span_of(PROBE, "decode");
 /// let named_once = decode().within(detached!("decode", kind = MODULE));
+/// # for future in [Box::pin(task) as std::pin::Pin<Box<dyn Future<Output = u32>>>, Box::pin(of_the_program), Box::pin(named_once)] {
+/// #     assert_eq!({ future }.as_mut().poll(&mut Context::from_waker(Waker::noop())), Poll::Ready(7));
+/// # }
+/// # // Of each the span and its one segment; and the level.
+/// # assert_eq!(recording.finish()?.records, 3 * 2 + 1);
 /// # Ok(())
 /// # }
 /// ```

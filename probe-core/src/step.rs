@@ -8,6 +8,15 @@ use crate::record::Recorder;
 use crate::shared::Missed;
 
 /// An open step. It ends when the guard is dropped.
+///
+/// It stays on the thread that began it:
+///
+/// ```compile_fail,E0277
+/// # use tmrun_probe_core::probe;
+/// probe!(static PROBE: lanes = 1, slots = 64);
+/// let step = PROBE.step(1);
+/// std::thread::spawn(move || drop(step));
+/// ```
 #[must_use = "a step ends when its guard is dropped"]
 pub struct StepGuard<'l, C: Clock> {
     recorder: Option<Recorder<'l, C>>,
