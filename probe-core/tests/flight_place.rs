@@ -73,7 +73,8 @@ fn lie_in(expected: &Path, folder: &Path, runtime: Option<&Path>) {
 /// Where they lie without the variable.
 fn shared_memory() -> PathBuf {
     // SAFETY: asks for a number; has no preconditions.
-    format!("/dev/shm/tmrun-{}", unsafe { libc::geteuid() }).into()
+    let user = unsafe { libc::geteuid() };
+    format!("/dev/shm/tmrun-{user}").into()
 }
 
 #[test]
