@@ -12,7 +12,9 @@ use std::path::Path;
 
 use bundles::{Case, cases, files, publish_at};
 use candle_graph_v10 as neighbour;
-use serde_json::Value;
+use serde_json::{Value, json as of};
+use support::Builder;
+use support::record::{scalar_in, span_in, step};
 use tmrun::bundle::{ANNEX, Annex, RECORDING, content, semantic, verify};
 use tmrun::scan::Recording;
 use tmrun_formats::bundle::PublicationStatus;
@@ -108,6 +110,41 @@ fn what_is_derived_once_more_is_the_same() {
         let found = semantic(root).unwrap_or_else(|error| panic!("{}: {error}", case.name));
         assert_eq!(found.mismatches, [], "{}", case.name);
     });
+}
+
+#[test]
+fn the_keys_of_the_annex_are_those_of_its_page_in_their_order() {
+    const PAGE: &str = include_str!("../../docs/FORMAT.md");
+    let (_, page) = PAGE.split_once("\n## 11. `tmrun.json`\n").expect("its section");
+    let page = page.split("\n## ").next().expect("its text");
+    let cells = page.lines().filter_map(|line| line.strip_prefix("| `")?.split(" | ").next());
+    let documented: Vec<_> = cells.flat_map(|cell| cell.split(", ")).collect();
+    let documented: Vec<_> = documented.iter().map(|key| key.trim_matches('`')).collect();
+    each(|case, root| {
+        let text = std::fs::read_to_string(root.join(ANNEX)).expect("text");
+        let keys = text.lines().filter_map(|line| line.strip_prefix("  \"")?.split('"').next());
+        assert_eq!(keys.collect::<Vec<_>>(), documented, "{}", case.name);
+    });
+}
+
+/// A span and a value that were recorded within one that is lost.
+#[test]
+fn what_hangs_elsewhere_than_was_recorded_is_listed_with_both_places() {
+    let inner = span_in(2, (1_300, 1_400), 3, 1);
+    let records = [step(1_000, 1, false), inner, scalar_in(2, 1_450, 2, 0.5)];
+    let file = Builder::started().records(0, &records).skip(0, 2);
+    let file = file.records(0, &[step(1_900, 1, true)]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path().join("bundle");
+    publish_at(&file.finish(), Some(1), &root, &mut |_| Ok(())).expect("published");
+    let annex = json(&root.join(ANNEX));
+    let lost = "s00.0000000002";
+    let span = of!([{ "id": "s00.0000000003", "recorded": lost, "parent": "step" }]);
+    assert_eq!((&annex["moved_spans"], &annex["more_moved_spans"]), (&span, &Value::from(0)));
+    let facts = of!([{ "lane": 0, "recorded": lost, "span_id": "step", "facts": 1 }]);
+    assert_eq!((&annex["moved_facts"], &annex["more_moved_facts"]), (&facts, &Value::from(0)));
+    let report = std::fs::read_to_string(root.join("report.md")).expect("a report");
+    assert!(report.contains("1 span and 1 fact hang elsewhere than was recorded."), "{report}");
 }
 
 #[test]

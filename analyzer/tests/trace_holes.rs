@@ -7,7 +7,7 @@ use support::Builder;
 use support::record::{gap, span, step};
 use tmrun::scan::Recording;
 use tmrun::slice::Region;
-use tmrun::trace::{Derived, LeftOut, Trace};
+use tmrun::trace::{Derived, LeftOut, MovedFacts, MovedSpan, Trace};
 use tmrun_formats::trace::CoverageLevel;
 use tmrun_formats::wire::{
     Alloc, ContractV1, Frame, Free, Gap, Gradient, LabelV1, Payload, Record, RecordHeader, Scalar,
@@ -93,7 +93,7 @@ fn what_is_said_of_a_span_that_has_ended_hangs_on_it_where_a_trace_has_no_time_f
     ]);
     derived(&file, |derived| {
         assert!(derived.document.tensor_stats[0].span_id.ends_with(".0000000001"));
-        assert_eq!(derived.told.moved_facts, 0);
+        assert_eq!(derived.told.moved_facts, []);
     });
 }
 
@@ -113,9 +113,18 @@ fn what_was_recorded_within_a_lost_span_hangs_on_what_is_left_around_it() {
         assert!(outer.ends_with(".0000000001"), "{outer}");
         assert_eq!(parent_of(&derived, ".0000000005"), Some("step"));
         assert_eq!(parent_of(&derived, ".0000000001"), Some("step"));
-        assert_eq!(derived.told.moved_spans.len(), 2, "{:?}", derived.told.moved_spans);
-        assert!(derived.document.tensor_stats[0].span_id.ends_with(".0000000001"));
-        assert_eq!(derived.told.moved_facts, 1);
+        let id = |number: u64| format!("s00.{number:010}");
+        let moved = |of: u64, from: u64, parent: String| MovedSpan {
+            id: id(of),
+            recorded: id(from),
+            parent,
+        };
+        let expected = [moved(3, 2, id(1)), moved(5, 4, "step".to_owned())];
+        assert_eq!(derived.told.moved_spans, expected);
+        assert_eq!(*derived.document.tensor_stats[0].span_id, id(1));
+        let (lane, recorded, span_id) = (LaneId(0), Some(id(2)), id(1));
+        let expected = [MovedFacts { lane, recorded, span_id, facts: 1 }];
+        assert_eq!(derived.told.moved_facts, expected);
         let lost: Vec<_> = derived.told.gaps.iter().map(|gap| gap.records).collect();
         assert_eq!(lost, [2]);
     });

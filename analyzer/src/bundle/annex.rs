@@ -12,7 +12,10 @@ use tmrun_formats::{LaneId, Level};
 
 use crate::scan::{Gap, Recording};
 use crate::slice::{Measured, Region};
-use crate::trace::{Derived, NonFinite, Refuted};
+use crate::trace::{Derived, MovedFacts, MovedSpan, NonFinite, Refuted};
+
+/// So much of a list that may be long is listed, and the rest counted.
+const LISTED: usize = 1_000;
 
 /// The schema of an [`Annex`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -47,10 +50,14 @@ pub struct Annex<'a> {
     pub foci: Vec<AnnexLevel<'a>>,
     /// How ticks became nanoseconds, and how far that may be off.
     pub clock: AnnexClock<'a>,
-    /// Spans that hang elsewhere than was recorded: their ids.
-    pub moved_spans: Vec<Cow<'a, str>>,
-    /// How many facts do.
-    pub moved_facts: u64,
+    /// Spans that hang elsewhere than was recorded, up to a thousand.
+    pub moved_spans: Vec<AnnexMovedSpan<'a>>,
+    /// How many more do.
+    pub more_moved_spans: u64,
+    /// Facts that do, up to a thousand rows.
+    pub moved_facts: Vec<AnnexMovedFacts<'a>>,
+    /// How many facts more do.
+    pub more_moved_facts: u64,
     /// Storages that were live when the region began.
     pub carried_storages: u64,
     /// Their bytes.
@@ -122,6 +129,30 @@ pub struct AnnexRefuted<'a> {
     pub instead: CoverageLevel,
     /// Why.
     pub because: Cow<'a, str>,
+}
+
+/// A span that hangs elsewhere than was recorded.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnnexMovedSpan<'a> {
+    /// Its id.
+    pub id: Cow<'a, str>,
+    /// The id of the span that it hung on, whether the trace has that or not.
+    pub recorded: Cow<'a, str>,
+    /// The id of the one that it hangs on.
+    pub parent: Cow<'a, str>,
+}
+
+/// Facts of a lane that hang elsewhere than was recorded, of one span on one other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AnnexMovedFacts<'a> {
+    /// The lane.
+    pub lane: u16,
+    /// The id of the span that they were recorded within, where that is known.
+    pub recorded: Option<Cow<'a, str>>,
+    /// The id of the span that they hang on.
+    pub span_id: Cow<'a, str>,
+    /// How many there are.
+    pub facts: u64,
 }
 
 /// A level that was set.
@@ -251,6 +282,7 @@ impl<'a> Annex<'a> {
         gaps.sort_by(|a, b| time_of(a).cmp(&time_of(b)));
         let non_finite: Vec<_> = told.non_finite.iter().map(of_non_finite).collect();
         let left_out = told.left_out.iter();
+        let more_moved_facts = told.moved_facts.iter().skip(LISTED).map(|moved| moved.facts);
         Self {
             schema: AnnexSchema::V1,
             tool: tool(),
@@ -262,8 +294,10 @@ impl<'a> Annex<'a> {
             levels: levels(recording, region, &time),
             foci: foci(recording, region, &time),
             clock: clock(recording, region),
-            moved_spans: told.moved_spans.iter().map(|id| (&**id).into()).collect(),
-            moved_facts: told.moved_facts,
+            moved_spans: told.moved_spans.iter().take(LISTED).map(of_moved_span).collect(),
+            more_moved_spans: told.moved_spans.len().saturating_sub(LISTED) as u64,
+            moved_facts: told.moved_facts.iter().take(LISTED).map(of_moved_facts).collect(),
+            more_moved_facts: more_moved_facts.fold(0, u64::saturating_add),
             carried_storages: told.carried.0,
             carried_bytes: told.carried.1,
             renamed_storages: told.renamed_storages.iter().map(|id| (&**id).into()).collect(),
@@ -353,6 +387,20 @@ fn of_refuted(refuted: &Refuted) -> AnnexRefuted<'_> {
         declared: refuted.declared,
         instead: refuted.instead,
         because: (&*refuted.because).into(),
+    }
+}
+
+fn of_moved_span(moved: &MovedSpan) -> AnnexMovedSpan<'_> {
+    let MovedSpan { id, recorded, parent } = moved;
+    AnnexMovedSpan { id: id.into(), recorded: recorded.into(), parent: parent.into() }
+}
+
+fn of_moved_facts(moved: &MovedFacts) -> AnnexMovedFacts<'_> {
+    AnnexMovedFacts {
+        lane: moved.lane.0,
+        recorded: moved.recorded.as_deref().map(Cow::Borrowed),
+        span_id: (&*moved.span_id).into(),
+        facts: moved.facts,
     }
 }
 

@@ -51,8 +51,8 @@ mod semantic;
 mod staging;
 
 pub use annex::{
-    Annex, AnnexClock, AnnexGap, AnnexLane, AnnexLevel, AnnexNonFinite, AnnexRecorder,
-    AnnexRefuted, AnnexRegion, AnnexSchema, AnnexUnknown,
+    Annex, AnnexClock, AnnexGap, AnnexLane, AnnexLevel, AnnexMovedFacts, AnnexMovedSpan,
+    AnnexNonFinite, AnnexRecorder, AnnexRefuted, AnnexRegion, AnnexSchema, AnnexUnknown,
 };
 pub use content::{Content, content, verify};
 pub use difference::Mismatch;

@@ -155,9 +155,11 @@ impl Page {
             let heading = ["class", "reason", "lane", "when", "records", "of"];
             self.table(&heading, first.chain(then).map(row));
         }
-        let moved = annex.moved_spans.len() as u64;
-        if moved > 0 || annex.moved_facts > 0 {
-            let (spans, facts) = (plural(moved, "span"), plural(annex.moved_facts, "fact"));
+        let spans = annex.more_moved_spans.saturating_add(annex.moved_spans.len() as u64);
+        let facts = annex.moved_facts.iter().map(|moved| moved.facts);
+        let facts = facts.fold(annex.more_moved_facts, u64::saturating_add);
+        if spans > 0 || facts > 0 {
+            let (spans, facts) = (plural(spans, "span"), plural(facts, "fact"));
             self.line(&format!("\n{spans} and {facts} hang elsewhere than was recorded."));
         }
         let left_out = annex.left_out.iter();

@@ -1,7 +1,7 @@
 //! From the facts of a region to events of a trace.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tmrun_formats::trace::{
     self, CallEdge, DataEdge, MemoryAction, MemoryCategory, TraceDocument, dense_bytes,
@@ -16,7 +16,7 @@ use super::fact::Fact;
 use super::ids::Ids;
 use super::place::Node;
 use super::storages::Storages;
-use super::told::{LeftOut, NonFinite, Told, ValueOf};
+use super::told::{LeftOut, MovedFacts, NonFinite, Told, ValueOf};
 use super::{Texts, Time, Tree};
 use crate::convert::{EventId, Id, dims_of, inputs};
 
@@ -33,6 +33,8 @@ pub(super) struct Events<'t, 'd> {
     storages: Storages<'d>,
     /// The rows of a lane by the low halves of their ids.
     low: HashMap<(LaneId, u32), SpanId>,
+    /// How many facts of a lane that were recorded within a span hang on which other node.
+    moved: BTreeMap<(LaneId, Option<SpanId>, Node), u64>,
 }
 
 impl<'t, 'd> Events<'t, 'd> {
@@ -58,7 +60,21 @@ impl<'t, 'd> Events<'t, 'd> {
             tensors: HashSet::new(),
             storages: Storages::default(),
             low: low.collect(),
+            moved: BTreeMap::new(),
         }
+    }
+
+    /// What came of them.
+    pub(super) fn end(self) -> (TraceDocument<'d>, Told) {
+        let Self { document, mut told, moved, ids, .. } = self;
+        let moved = moved.into_iter().map(|((lane, recorded, node), facts)| MovedFacts {
+            lane,
+            recorded: recorded.map(|id| Ids::of_key((lane, id))),
+            span_id: ids.text(node).to_owned(),
+            facts,
+        });
+        told.moved_facts = moved.collect();
+        (document, told)
     }
 
     /// Takes in all facts, in order of time.
@@ -96,17 +112,24 @@ impl<'t, 'd> Events<'t, 'd> {
 
     /// The id of the span that a fact hangs on, whose time the trace has.
     fn span(&mut self, fact: &Fact<'_>) -> Cow<'d, str> {
-        self.hung(self.tree.place(fact.lane, fact.within, (fact.first, fact.last)))
+        self.hung(fact, self.tree.place(fact.lane, fact.within, (fact.first, fact.last)))
     }
 
     /// The id of the span that a fact hangs on, whose time the trace does not have.
     fn span_of_untimed(&mut self, fact: &Fact<'_>) -> Cow<'d, str> {
-        self.hung(self.tree.place_untimed(fact.lane, fact.within, (fact.first, fact.last)))
+        self.hung(fact, self.tree.place_untimed(fact.lane, fact.within, (fact.first, fact.last)))
     }
 
-    fn hung(&mut self, (node, moved): (Node, bool)) -> Cow<'d, str> {
-        self.told.moved_facts = self.told.moved_facts.saturating_add(moved.into());
+    fn hung(&mut self, fact: &Fact<'_>, (node, moved): (Node, bool)) -> Cow<'d, str> {
+        if moved {
+            self.move_to(fact.lane, fact.within, node);
+        }
         Cow::Borrowed(self.ids.text(node))
+    }
+
+    fn move_to(&mut self, lane: LaneId, recorded: Option<SpanId>, node: Node) {
+        let count = self.moved.entry((lane, recorded, node)).or_default();
+        *count = count.saturating_add(1);
     }
 
     fn name(&mut self, id: NameId) -> Cow<'d, str> {
@@ -397,7 +420,7 @@ impl<'t, 'd> Events<'t, 'd> {
             Some(node) => Cow::Borrowed(self.ids.text(node)),
             None if interval.span == 0 => self.span_of_untimed(fact),
             None => {
-                self.told.moved_facts = self.told.moved_facts.saturating_add(1);
+                self.move_to(interval.lane, None, Node::Root);
                 Cow::Borrowed(Ids::ROOT)
             }
         };

@@ -2,7 +2,7 @@
 
 use super::Tree;
 use super::place::Node;
-use super::row::Row;
+use super::row::Key;
 
 /// The ids of the nodes.
 #[derive(Debug)]
@@ -13,12 +13,13 @@ impl Ids {
     pub(super) const STEP: &'static str = "step";
 
     pub(super) fn of(tree: &Tree) -> Self {
-        // Padded, so that as text they are in the order in which they opened.
-        let id = |row: &Row| {
-            let (lane, id) = row.key;
-            format!("s{:02}.{:010}", lane.0, id.0)
-        };
-        Self(tree.rows.rows.iter().map(id).collect())
+        Self(tree.rows.rows.iter().map(|row| Self::of_key(row.key)).collect())
+    }
+
+    /// What a span is called, whether the trace has it or not. Padded, so that as text they are in the
+    /// order in which they opened.
+    pub(super) fn of_key((lane, id): Key) -> String {
+        format!("s{:02}.{:010}", lane.0, id.0)
     }
 
     pub(super) fn text(&self, node: Node) -> &str {

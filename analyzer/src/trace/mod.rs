@@ -43,7 +43,7 @@ use ids::Ids;
 use place::{Node, Tree};
 use row::Rows;
 use texts::Texts;
-pub use told::{LeftOut, NonFinite, Refuted, Told, ValueOf};
+pub use told::{LeftOut, MovedFacts, MovedSpan, NonFinite, Refuted, Told, ValueOf};
 
 /// A region of a recording, as a trace in the making.
 #[derive(Debug)]
@@ -79,8 +79,7 @@ impl<'r> Trace<'r> {
         let facts = fact::of(region, &kept, &mut told);
         let tree = Tree::of(rows, region);
         let ids = Ids::of(&tree);
-        told.moved_spans =
-            tree.moved.iter().map(|&at| ids.text(Node::Span(at)).to_owned()).collect();
+        told.moved_spans = tree.moved.iter().filter_map(|&at| moved(&tree, &ids, at)).collect();
         Self { recording, region: region.clone(), tree, ids, facts, told }
     }
 
@@ -103,7 +102,7 @@ impl<'r> Trace<'r> {
         let told = self.told.clone();
         let mut events = Events::new(&self.tree, &self.ids, texts, time, told, document);
         events.take(&self.facts);
-        let Events { mut document, mut told, .. } = events;
+        let (mut document, mut told) = events.end();
         claims::refute(&mut document.run.capture_contract, &mut told);
         document.memory.sort_by_key(|event| event.timestamp_ns);
         let mut by_id: Vec<usize> = (0..document.spans.len()).collect();
@@ -174,6 +173,12 @@ impl<'r> Trace<'r> {
             });
         }
     }
+}
+
+fn moved(tree: &Tree, ids: &Ids, at: usize) -> Option<MovedSpan> {
+    let recorded = Ids::of_key(tree.rows.get(at)?.parent?);
+    let parent = ids.text(*tree.parents.get(at)?).to_owned();
+    Some(MovedSpan { id: ids.text(Node::Span(at)).to_owned(), recorded, parent })
 }
 
 /// What a trace of a region says of its run, but with everything that the run promised.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use tmrun_formats::LaneId;
 use tmrun_formats::trace::{CoverageLevel, GradientContract};
 
 use crate::scan::Gap;
@@ -74,10 +75,10 @@ pub struct Refuted {
 pub struct Told {
     /// What was left out, and how often.
     pub left_out: BTreeMap<LeftOut, u64>,
-    /// Spans that hang elsewhere than was recorded: their ids.
-    pub moved_spans: Vec<String>,
+    /// Spans that hang elsewhere than was recorded.
+    pub moved_spans: Vec<MovedSpan>,
     /// Facts that hang elsewhere than was recorded.
-    pub moved_facts: u64,
+    pub moved_facts: Vec<MovedFacts>,
     /// Storages that were live when the region began, and their bytes.
     pub carried: (u64, u64),
     /// Storages whose end is not known, and whose name another one took: what the later one is called.
@@ -99,6 +100,31 @@ pub struct Told {
     pub gradient_contract: Option<GradientContract>,
     /// What is missing of the region.
     pub gaps: Vec<Gap>,
+}
+
+/// A span that hangs elsewhere than was recorded: what it hung on is lost, or does not have it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedSpan {
+    /// Its id.
+    pub id: String,
+    /// The id of the span that it hung on, whether the trace has that or not.
+    pub recorded: String,
+    /// The id of the one that it hangs on.
+    pub parent: String,
+}
+
+/// Facts of a lane that hang elsewhere than was recorded, of one span on one other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MovedFacts {
+    /// The lane.
+    pub lane: LaneId,
+    /// The id of the span that they were recorded within; `None` where the half of it that they say does
+    /// not tell which.
+    pub recorded: Option<String>,
+    /// The id of the span that they hang on.
+    pub span_id: String,
+    /// How many there are.
+    pub facts: u64,
 }
 
 /// What a value was of.

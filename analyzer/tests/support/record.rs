@@ -85,3 +85,10 @@ pub fn span_in(parent: u32, (start, end): (u64, u64), id: u32, name: u32) -> Rec
     let (ticks, name) = (Ticks(start), NameId(name));
     Record::new(RecordHeader { ticks, name, span: id, ..header }, &payload)
 }
+
+/// A number that was recorded within a span of its lane.
+pub fn scalar_in(span: u32, ticks: u64, name: u32, value: f64) -> Record {
+    let header = RecordHeader::of::<Scalar>(Level::PULSE);
+    let (ticks, name) = (Ticks(ticks), NameId(name));
+    Record::new(RecordHeader { ticks, name, span, ..header }, &Scalar { value })
+}
