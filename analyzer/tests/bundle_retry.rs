@@ -219,6 +219,32 @@ fn the_command_publishes_under_a_bare_name_and_says_so() {
 }
 
 #[test]
+fn a_trace_that_does_not_hold_together_is_published_and_said_to_be() {
+    let folder = Folder::with(b"");
+    let file = bundles::nan_gradient(&folder.path("nan.tmrun"));
+    let published = publish_at(&file, None, &folder.path("by-hand"), &mut |_| Ok(()));
+    let invalid = published.expect("published").invalid.expect("a gradient is NaN");
+    for status in ["published", "already_published"] {
+        let (code, out, err) = folder.tmrun(&["bundle", "nan.tmrun", "-o", "bundle"]);
+        assert_eq!(code, 0, "{err}");
+        assert!(out.contains(&format!("\"{status}\"")), "{out}");
+        assert_eq!(err, format!("bundle: its trace is {invalid}\n"), "one line");
+    }
+    let evidence = fs::read(folder.path("bundle/evidence.json")).expect("it");
+    let evidence: serde_json::Value = serde_json::from_slice(&evidence).expect("JSON");
+    let issues = evidence["health"]["issues"].as_array().expect("issues");
+    let errors: Vec<_> = issues.iter().filter(|issue| issue["severity"] == "error").collect();
+    assert_eq!(invalid.errors, errors.len() as u64);
+    assert_eq!(errors[0]["code"], *invalid.code);
+    let (code, _, _) = folder.tmrun(&["summary", "--require-valid", "bundle"]);
+    assert_eq!(code, 1, "that is the question");
+
+    fs::write(folder.path("in.tmrun"), gapped()).expect("written");
+    let (_, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", "2", "-o", "other"]);
+    assert!(!err.contains("invalid"), "{err}");
+}
+
+#[test]
 fn what_nsight_left_is_kept_file_by_file() {
     let folder = Folder::with(&gapped());
     let nsight = folder.path("left");
@@ -231,6 +257,10 @@ fn what_nsight_left_is_kept_file_by_file() {
     };
     fs::create_dir(&nsight).expect("a folder");
     refused("is empty");
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/ok-op.jsonl");
+    let theirs = folder.path("theirs");
+    candle_graph_v10::publish_bundle(&theirs, trace.as_ref(), Some(&nsight)).expect("they take it");
+    assert_eq!(names(&theirs.join("nsight")), Vec::<String>::new());
     fs::write(nsight.join("capture.nsys-rep"), b"raw").expect("written");
     fs::create_dir(nsight.join("below")).expect("a folder");
     refused("below: is no regular file");

@@ -15,7 +15,9 @@ use bundles::{gapped, publish_at};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use support::command::tmrun;
-use tmrun::bundle::{ANNEX, ProblemKind, RECORDING, SemanticSource, content, semantic, verify};
+use tmrun::bundle::{
+    ANNEX, ProblemKind, PublishFault, RECORDING, SemanticSource, content, semantic, verify,
+};
 
 /// A bundle in a folder of its own.
 fn bundle() -> (tempfile::TempDir, PathBuf) {
@@ -52,14 +54,14 @@ fn declare_as_it_is(root: &Path, path: &str) {
 
 type Tamper = fn(&Path);
 
-const TAMPERED: [(ProblemKind, &str, Tamper); 17] = [
+const TAMPERED: &[(ProblemKind, &str, Tamper)] = &[
     (ProblemKind::NotADirectory, "", |root| fs::remove_dir_all(root).expect("away")),
     (ProblemKind::NoManifest, "bundle.json", |root| {
         fs::remove_file(root.join("bundle.json")).expect("away");
     }),
     (ProblemKind::NoManifest, "bundle.json", |root| {
-        fs::rename(root.join("bundle.json"), root.with_extension("json")).expect("moved");
-        symlink(root.with_extension("json"), root.join("bundle.json")).expect("a link");
+        fs::rename(root.join("bundle.json"), root.with_file_name("moved")).expect("moved");
+        symlink(root.with_file_name("moved"), root.join("bundle.json")).expect("a link");
     }),
     (ProblemKind::BadManifest, "bundle.json", |root| {
         put_manifest(root, &json!({"schema": "candle-graph/bundle/2"}));
@@ -116,17 +118,43 @@ const TAMPERED: [(ProblemKind, &str, Tamper); 17] = [
         manifest["run_id"] = json!("another");
         put_manifest(root, &manifest);
     }),
+    // From here on every byte is as the manifest declares it.
+    (ProblemKind::BadTrace, "trace.jsonl", |root| {
+        rewrite(root, "trace.jsonl", |text| format!("{}\nnot json\n", first_line(&text)));
+    }),
+    (ProblemKind::BadTrace, "trace.jsonl", |root| {
+        rewrite(root, "trace.jsonl", |text| first_line(&text).to_owned());
+    }),
+    (ProblemKind::BadTrace, "trace.jsonl", |root| {
+        rewrite(root, "trace.jsonl", |text| text[..text.len() - 9].to_owned());
+    }),
+    (ProblemKind::BadEvidence, "evidence.json", |root| {
+        rewrite(root, "evidence.json", |_| "not json".to_owned());
+    }),
+    (ProblemKind::BadEvidence, "evidence.json", |root| {
+        rewrite(root, "evidence.json", |text| text.replace("/evidence/5", "/evidence/4"));
+    }),
+    (ProblemKind::BadEvidence, "evidence.json", |root| {
+        rewrite(root, "evidence.json", |text| text.replace("\"spans\": ", "\"spans\": -"));
+    }),
+    (ProblemKind::Provenance, "evidence.json", |root| {
+        rewrite(root, "evidence.json", |text| text.replace("trainer::update", "another"));
+    }),
 ];
+
+fn first_line(text: &str) -> &str {
+    text.lines().next().expect("a line")
+}
 
 #[test]
 fn every_change_is_named_and_the_neighbour_refuses_what_its_rules_refuse() {
-    for (kind, path, tamper) in TAMPERED {
+    for &(kind, path, tamper) in TAMPERED {
         let (_folder, root) = bundle();
         tamper(&root);
         let found = verify(&root);
         assert_eq!(found.receipt, None);
         let named = |problem: &&tmrun::bundle::Problem| {
-            problem.kind == kind && (problem.path == path || path.is_empty())
+            problem.kind == kind && (problem.path == *path || path.is_empty())
         };
         assert!(found.problems.iter().any(|p| named(&p)), "{kind:?}: {:?}", found.problems);
         // What it holds to its content alone, both say the same.
@@ -142,6 +170,115 @@ fn every_change_is_named_and_the_neighbour_refuses_what_its_rules_refuse() {
             assert!(problems.any(|problem| problem["kind"] == kind.name()), "{receipt:#}");
         }
     }
+}
+
+/// The neighbour's word for a retry: whether what is there is the planned capture, published.
+fn they_find_it_published(root: &Path, planned: &Value) -> bool {
+    let text = |field: &str| planned[field].as_str().expect("text").to_owned();
+    let run = candle_graph_v10::ProfileRun::training(text("entrypoint"), 2, text("device"));
+    let run = run.correlation_id(text("correlation_id"));
+    let found = candle_graph_v10::reconcile_published_bundle(root, &run);
+    found.is_ok_and(|found| found.is_some())
+}
+
+#[test]
+fn what_was_changed_is_no_publication_for_a_retry_either() {
+    let (_folder, root) = bundle();
+    let trace = fs::read_to_string(root.join("trace.jsonl")).expect("text");
+    let planned: Value = serde_json::from_str(first_line(&trace)).expect("JSON");
+    assert!(they_find_it_published(&root, &planned));
+    let retry = |root: &Path| publish_at(&gapped(), Some(2), root, &mut |_| Ok(()));
+    retry(&root).expect("published already");
+    let mut stricter = Vec::new();
+    for &(kind, path, tamper) in TAMPERED {
+        let (_folder, root) = bundle();
+        tamper(&root);
+        if !root.is_dir() {
+            continue;
+        }
+        let refused = retry(&root).expect_err("it is in the way").fault;
+        assert!(matches!(refused, PublishFault::Occupied { .. }), "{kind:?} {path}: {refused}");
+        let theirs = candle_graph_v10::cli::trace_cli::load_evidence(&root);
+        assert!(theirs.is_err(), "{kind:?} {path}");
+        if they_find_it_published(&root, &planned) {
+            stricter.push(kind);
+        }
+    }
+    stricter.dedup();
+    // They do not look into the evidence, and take a bundle without.
+    let expected = [ProblemKind::Incomplete, ProblemKind::BadEvidence, ProblemKind::Provenance];
+    assert_eq!(stricter, expected);
+}
+
+const STAGED: &str = ".bundle.tmp-1-2";
+
+/// A bundle whose publisher was killed before it renamed it; and its plan of a campaign.
+fn staged() -> (tempfile::TempDir, PathBuf) {
+    let (folder, root) = bundle();
+    let staged = root.with_file_name(STAGED);
+    fs::rename(&root, &staged).expect("moved");
+    symlink(STAGED, folder.path().join("link")).expect("a link");
+    let plan = json!({
+        "schema": "candle-graph/campaign/1", "campaign_id": "c", "entrypoint": "trainer::update",
+        "planned": [{ "capture_step": 2, "bundle": STAGED }],
+    });
+    fs::write(folder.path().join("plan.json"), plan.to_string()).expect("written");
+    (folder, staged)
+}
+
+#[test]
+fn what_was_never_published_is_a_bundle_for_no_command() {
+    let (folder, staged) = staged();
+    assert!(content(&staged).receipt.is_some(), "it is whole");
+    fs::write(folder.path().join("in.tmrun"), gapped()).expect("written");
+    let trace = format!("{STAGED}/trace.jsonl");
+    let campaign = ["series", "--campaign", "plan.json"];
+    for input in [STAGED, &*trace, "link"] {
+        let mut commands = vec![
+            vec!["summary", input],
+            vec!["query", input, "--kind", "capabilities"],
+            vec!["overview", input],
+            vec!["diff", input, input],
+        ];
+        if input != trace {
+            commands.push(vec!["verify", input]);
+            commands.push(vec!["verify", input, "--semantic"]);
+            commands.push(vec!["series", input]);
+            commands.push(vec!["compare", "--baseline", input, "--candidate", input]);
+            commands.push(vec!["bundle", "in.tmrun", "--step", "2", "-o", input]);
+        }
+        for command in commands {
+            let output = tmrun_in(folder.path(), &command);
+            let said = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{command:?}: {said}");
+            assert!(said.contains("was never published"), "{command:?}: {said}");
+        }
+    }
+    let output = tmrun_in(folder.path(), &campaign);
+    assert_eq!(output.status.code(), Some(1));
+    let output = tmrun_in(folder.path(), &["campaign-status", "--json", "plan.json"]);
+    let status: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let state = &status["captures"][0]["state"];
+    assert_eq!(state["state"], "verification_failed");
+    assert!(state["message"].as_str().expect("text").contains("was never published"), "{state}");
+}
+
+#[test]
+fn what_was_left_half_done_is_no_trace_either() {
+    let (folder, staged) = staged();
+    for name in ["bundle.json", "evidence.json"] {
+        fs::remove_file(staged.join(name)).expect("away");
+    }
+    let output = tmrun_in(folder.path(), &["summary", STAGED]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said.contains("was never published"), "{said}");
+}
+
+/// The command, run in a folder.
+fn tmrun_in(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tmrun"));
+    command.current_dir(folder).args(arguments).output().expect("it runs")
 }
 
 #[test]

@@ -1,13 +1,23 @@
 //! Captures of a running application, from the session to the bundle.
 
+#[path = "support/reports.rs"]
+mod reports;
+#[path = "support/traces/mod.rs"]
+mod traces;
+#[path = "support/words.rs"]
+mod words;
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
 use candle_graph_v10 as neighbour;
+use candle_graph_v10::cli::trace_cli::{QueryOptions, TraceQueryKind as Kind, run_query};
+use serde_json::Value;
 use tmrun::capture::{
-    CaptureBegin, CaptureFault, CaptureRun, ExecutionStep, ProfileRun, PublicationStatus,
-    PublishFault, SpanKind, TraceSession,
+    CaptureBegin, CaptureContract, CaptureFault, CapturePlan, CaptureRun, ExecutionStep,
+    MeasurementScope, ProfileRun, PublicationStatus, PublishFault, SpanKind, TraceSession,
 };
+use words::without_reasons;
 
 type Tested = Result<(), Box<dyn Error>>;
 
@@ -155,5 +165,151 @@ fn what_cannot_be_published_is_kept_and_can_be_published_elsewhere() -> Tested {
         tmrun::bundle::Request { recording: &recording, region: &region, destination, nsight };
     let published = tmrun::bundle::publish(&request, &mut |_| Ok(()))?;
     assert_eq!(published.receipt.status, PublicationStatus::Published);
+    Ok(())
+}
+
+#[test]
+fn a_plan_says_in_what_the_published_capture_differs() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let destination = folder.path().join("update-12");
+    let capture = active(&destination, run())?;
+    update(capture.session())?;
+    capture.publish()?;
+    assert!(CapturePlan::of(&destination, run())?.differing().is_empty());
+
+    let measurement_scope = MeasurementScope::ProfiledWork;
+    let contract = CaptureContract { measurement_scope, ..CaptureContract::default() };
+    let other = run().tag("dataset", "large").capture_contract(contract);
+    let plan = CapturePlan::of(&destination, other)?;
+    let fields: Vec<_> = plan.differing().iter().map(|differing| differing.field).collect();
+    assert_eq!(fields, ["capture_contract", "tags"]);
+    let tags = plan.differing().last().expect("the tags");
+    let large = r#"{"dataset":"large"}"#;
+    assert_eq!((&*tags.published, &*tags.planned), (r#"{"dataset":"small"}"#, large));
+    assert!(
+        matches!(plan.begin()?, CaptureBegin::AlreadyPublished(_)),
+        "it is the same all the same"
+    );
+    Ok(())
+}
+
+const CHILD: &str = "TMRUN_TEST_CHILD";
+
+/// What the child captures; its rings outlive it.
+fn run_that_dies(folder: &Path) -> ProfileRun {
+    run().rings_in(folder.join("rings"))
+}
+
+#[test]
+#[ignore = "the child of another test"]
+fn is_killed_while_it_captures() {
+    let Some(folder) = std::env::var_os(CHILD).map(PathBuf::from) else { return };
+    let capture = active(&folder.join("update-12"), run_that_dies(&folder)).expect("it begins");
+    let session = capture.session();
+    let measured = session.begin_measurement("update/12");
+    session.record_scalar(measured.id(), "loss/total", 0.25).expect("recorded");
+    // SAFETY: a signal to this process, which it cannot survive.
+    unsafe { libc::kill(libc::getpid(), libc::SIGKILL) };
+}
+
+fn output(folder: &Path, arguments: &[&str]) -> std::process::Output {
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_tmrun"));
+    command.current_dir(folder).args(arguments).output().expect("it runs")
+}
+
+/// The exit code, and what is said.
+fn tmrun(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let output = output(folder, arguments);
+    (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+#[test]
+fn what_a_killed_capture_left_is_told_of_and_can_be_published() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
+    let mut child = std::process::Command::new(std::env::current_exe()?);
+    let child = child.args(["--exact", "is_killed_while_it_captures", "--ignored"]);
+    let killed = child.env(CHILD, folder).output()?;
+    let signal = std::os::unix::process::ExitStatusExt::signal(&killed.status);
+    assert_eq!(signal, Some(libc::SIGKILL), "{killed:?}");
+    let destination = folder.join("update-12");
+    assert!(!destination.exists());
+
+    let plan = CapturePlan::of(&destination, run())?;
+    let [left] = plan.leftovers() else { panic!("{:?}", plan.leftovers()) };
+    let left = left.clone();
+    let name = left.file_name().expect("a name").to_string_lossy().into_owned();
+    assert!(name.starts_with(".update-12.capture-") && name.ends_with(".tmrun"), "{name}");
+
+    // It broke off in its measured region, with all that was recorded of it.
+    let (code, said) = tmrun(folder, &["salvage", &name, "-o", "whole.tmrun"]);
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    let (code, said) = tmrun(folder, &["bundle", "whole.tmrun", "-o", "salvaged"]);
+    assert!(matches!(code, Some(0 | 3)), "{said}");
+    assert!(said.contains(&name) || !said.contains("left by"), "{said}");
+    let trace = neighbour::parse_trace(folder.join("salvaged/trace.jsonl"))?;
+    assert_eq!(trace.tensor_stats.len(), 1);
+    assert!(!neighbour::trace::analyze_health(&trace).capture_complete);
+
+    // The next one captures anew; a live one is nothing that is left, and the other is until it is away.
+    let CaptureBegin::Active(capture) = plan.begin()? else { panic!("it is not published") };
+    assert_eq!(CapturePlan::of(&destination, run())?.leftovers(), [left.clone()]);
+    let (_, said) = tmrun(folder, &["bundle", "whole.tmrun", "-o", "update-12"]);
+    assert!(said.contains(&format!("{name}: left by an earlier publication")), "{said}");
+    drop(capture);
+    Ok(())
+}
+
+#[test]
+fn what_nsight_left_is_in_the_bundle_and_is_answered_of_as_the_neighbour_does() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let folder = folder.path();
+    let left = folder.join("left");
+    let files = reports::whole("run-12", "trainer::update/update-12", "forward");
+    files.write(&left);
+    let required_semantic_labels = vec!["forward".to_owned()];
+    let contract = CaptureContract { required_semantic_labels, ..CaptureContract::default() };
+    let run = run().run_id("run-12").capture_contract(contract);
+    let capture = active(&folder.join("bundle"), run)?.with_nsight_dir(&left);
+    update(capture.session())?;
+    capture.publish()?;
+    std::fs::remove_dir_all(&left)?;
+
+    let bundle = folder.join("bundle");
+    let manifest: Value = serde_json::from_slice(&std::fs::read(bundle.join("bundle.json"))?)?;
+    let declared = manifest["files"].as_array().ok_or("files")?.iter();
+    let declared: Vec<_> = declared.filter_map(|file| file["path"].as_str()).collect();
+    for (name, text) in &files.0 {
+        assert!(declared.contains(&&*format!("nsight/{name}")), "{name} in {declared:?}");
+        assert_eq!(std::fs::read_to_string(bundle.join("nsight").join(name))?, *text);
+    }
+    let (code, said) = tmrun(folder, &["verify", "--semantic", "bundle"]);
+    assert_eq!((code, &*said), (Some(0), ""));
+
+    let mut answers = Vec::new();
+    for kind in [
+        Kind::GpuStatus,
+        Kind::GpuCorrelation,
+        Kind::GpuPhases,
+        Kind::GpuKernels,
+        Kind::GpuAttributionGaps,
+    ] {
+        let theirs = tempfile::NamedTempFile::new()?;
+        run_query(&bundle, kind, &QueryOptions::default(), Some(theirs.path()))?;
+        let theirs: Value = serde_json::from_slice(&std::fs::read(theirs.path())?)?;
+        let ours = output(folder, &["query", "bundle", "--kind", kind.as_str()]);
+        assert!(ours.status.success(), "{ours:?}");
+        let ours: Value = serde_json::from_slice(&ours.stdout)?;
+        let [ours, theirs] = [ours, theirs].map(|it| without_reasons(it["result"].clone()));
+        assert_eq!(ours, theirs, "{}", kind.as_str());
+        answers.push(ours);
+    }
+    let [status, correlation, phases, kernels, gaps] = &answers[..] else { panic!() };
+    assert_eq!(
+        (&status["status"], &status["provenance_binding"]),
+        (&"available".into(), &"bound".into()),
+        "{status:#}"
+    );
+    println!("{status:#}\n{correlation:#}\n{phases:#}\n{kernels:#}\n{gaps:#}");
     Ok(())
 }

@@ -147,30 +147,7 @@ fn a_whole_directory_is_bound_and_correlated() {
     sketch.spans[0].name = "step".to_owned();
     let text = sketch.text(&mut Rng::new(0));
     let folder = tempfile::tempdir().unwrap();
-    let mut files = reports::Reports::default();
-    let ranges = "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),\
-        Orig Duration (ns),NumGPUOps,CorrId\nstep,1000,250,700,600,2,41\n";
-    let work = "Start (ns),Duration (ns),CorrId,Device,Ctx,Strm,Name\n\
-        1010,25,41,GPU (0),7,13,first\n1020,100,41,GPU (0),7,14,second\n1030,9,42,GPU (0),7,13,other\n";
-    files.0.insert("r_nvtx_gpu_proj_trace.csv".to_owned(), ranges.to_owned());
-    files.0.insert("r_cuda_gpu_trace.csv".to_owned(), work.to_owned());
-    files.0.insert("r.nsys-rep".to_owned(), "binary".to_owned());
-    let artifacts: Vec<_> = files
-        .0
-        .iter()
-        .map(|(path, text)| {
-            use sha2::Digest;
-            let sha256 = format!("{:X}", sha2::Sha256::digest(text));
-            json!({ "path": path, "size_bytes": text.len(), "sha256": sha256 })
-        })
-        .collect();
-    let manifest = json!({
-        "schema": "candle-graph/nsight-capture/1", "run": { "id": "run-1" },
-        "correlation": { "id": "run-1" }, "tool": { "name": "nsys", "version": "1" },
-        "commands": [], "hardware": {}, "source_revisions": {},
-        "required_semantic_labels": ["step"], "artifacts": artifacts,
-    });
-    files.0.insert("capture-manifest.json".to_owned(), manifest.to_string());
+    let files = reports::whole("run-1", "run-1", "step");
     files.write(&folder.path().join("nsight"));
     let evidence = judge(&text, folder.path());
     let trace = TraceDocument::parse(&text).unwrap();

@@ -9,10 +9,8 @@ use std::path::{Path, PathBuf};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 use tmrun_formats::bundle::{
-    BundleFile, BundleManifest, BundleReceipt, BundleReceiptSchema, EVIDENCE, MANIFEST,
-    ManifestFault, TRACE,
+    BundleFile, BundleManifest, BundleReceipt, BundleReceiptSchema, MANIFEST, ManifestFault,
 };
-use tmrun_formats::trace::TraceRun;
 
 use super::place::is_staging;
 use super::problem::{Problem, ProblemKind};
@@ -34,7 +32,7 @@ pub struct Content {
 }
 
 impl Content {
-    fn problem(&mut self, problem: Problem) {
+    pub(super) fn problem(&mut self, problem: Problem) {
         self.receipt = None;
         if self.problems.len() < LISTED {
             self.problems.push(problem);
@@ -43,17 +41,30 @@ impl Content {
         }
     }
 
-    /// Whether a file is declared.
-    fn declares(&self, path: &str) -> bool {
+    /// What is declared of a file.
+    pub(super) fn declared(&self, path: &str) -> Option<&BundleFile<'static>> {
         let files = self.manifest.iter().flat_map(|manifest| &manifest.files);
-        files.into_iter().any(|file| file.path == path)
+        files.into_iter().find(|file| file.path == path)
     }
 }
 
 /// Holds a directory against its manifest, by the neighbour's rules: regular files alone, each of them
 /// declared, each declared one there with its size and content. Which files there are is no matter.
 pub fn content(root: &Path) -> Content {
+    look(root, Content::default())
+}
+
+/// [`content`], of a directory that was published: one that its publisher did not come to rename is no
+/// bundle, however whole it is.
+pub(super) fn published(root: &Path) -> Content {
     let mut found = Content::default();
+    if is_staging(root) {
+        found.problem(Problem::of(ProblemKind::Unpublished, root.display().to_string()));
+    }
+    look(root, found)
+}
+
+fn look(root: &Path, mut found: Content) -> Content {
     if !root.is_dir() {
         found.problem(Problem::of(ProblemKind::NotADirectory, root.display().to_string()));
         return found;
@@ -115,57 +126,6 @@ pub fn content(root: &Path) -> Content {
     }
     found.manifest = Some(manifest);
     found
-}
-
-/// [`content`], and that it was published, has a trace and evidence, and names the trace's run.
-pub fn verify(root: &Path) -> Content {
-    let mut found = content(root);
-    if is_staging(root) {
-        let name = root.display().to_string();
-        found.problem(Problem::of(ProblemKind::Unpublished, name));
-    }
-    if found.manifest.is_none() {
-        return found;
-    }
-    for path in [TRACE, EVIDENCE] {
-        if !found.declares(path) {
-            found.problem(Problem::of(ProblemKind::Incomplete, path));
-        }
-    }
-    if !found.problems.is_empty() {
-        return found;
-    }
-    match run_of(root) {
-        Err(error) => found.problem(Problem::of(ProblemKind::BadTrace, TRACE).found(error)),
-        Ok(run) => {
-            let manifest = found.manifest.as_ref().map(|manifest| manifest.run_id.to_string());
-            if let Some(named) = manifest.filter(|named| *named != run.run_id) {
-                let problem = Problem::of(ProblemKind::RunId, MANIFEST);
-                found.problem(problem.expected(run.run_id).found(named));
-            }
-        }
-    }
-    found
-}
-
-/// What the trace of a bundle says of its run: that is on its first line.
-pub(super) fn run_of(root: &Path) -> io::Result<TraceRun> {
-    #[derive(serde::Deserialize)]
-    struct Meta {
-        #[serde(flatten)]
-        run: TraceRun,
-    }
-    let file = open_regular(&root.join(TRACE))?;
-    let mut lines = io::BufReader::new(file);
-    let mut line = String::new();
-    while line.trim().is_empty() {
-        line.clear();
-        if io::BufRead::read_line(&mut lines, &mut line)? == 0 {
-            break;
-        }
-    }
-    let meta: Meta = serde_json::from_str(&line)?;
-    Ok(meta.run)
 }
 
 fn of_fault(fault: ManifestFault) -> Problem {

@@ -35,10 +35,12 @@
 //! ```
 
 mod annex;
+mod bundled;
 mod content;
 mod contents;
 mod difference;
 mod error;
+mod invalid;
 mod moment;
 mod nsight;
 mod place;
@@ -49,21 +51,28 @@ mod report;
 mod retry;
 mod semantic;
 mod staging;
+mod verify;
 
 pub use annex::{
     Annex, AnnexClock, AnnexGap, AnnexLane, AnnexLevel, AnnexMovedFacts, AnnexMovedSpan,
     AnnexNonFinite, AnnexRecorder, AnnexRefuted, AnnexRegion, AnnexSchema, AnnexUnknown,
 };
-pub use content::{Content, content, verify};
+pub use bundled::{Bundle, BundleError};
+pub use content::{Content, content};
 pub use difference::Mismatch;
 pub use error::{PublishError, PublishFault};
+pub use invalid::Invalid;
 pub use moment::{Moment, Observer};
+#[cfg(feature = "capture")]
+pub(crate) use place::hold;
+pub(crate) use place::is_staging;
 pub use place::{around, leftovers};
 pub use plan::{Planned, plan};
 pub use problem::{Problem, ProblemKind};
 pub use publish::{Publication, Request, publish};
 pub use retry::Differing;
 pub use semantic::{Semantic, SemanticError, SemanticSource, semantic};
+pub use verify::verify;
 
 /// The file name of the part of the recording that a bundle is of.
 pub const RECORDING: &str = "recording.tmrun";

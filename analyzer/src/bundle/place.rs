@@ -68,8 +68,7 @@ impl Place {
         Ok(())
     }
 
-    /// Makes a new staging directory beside it. It is locked for as long as the file is open, so that
-    /// others can tell that somebody works on it.
+    /// Makes a new staging directory beside it, and [holds](hold) it.
     pub(super) fn stage(&self) -> Result<(PathBuf, File), PublishFault> {
         loop {
             let root = self.beside(STAGING, "");
@@ -77,10 +76,8 @@ impl Place {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made.map_err(PublishFault::io("made", &root))?,
             }
-            let lock = File::open(&root).map_err(PublishFault::io("opened", &root))?;
-            // Where there are no locks, it may be said to be left over.
-            let _ = lock.lock();
-            return Ok((root, lock));
+            let held = hold(&root).map_err(PublishFault::io("opened", &root))?;
+            return Ok((root, held));
         }
     }
 
@@ -140,7 +137,7 @@ pub fn around(path: &Path) -> Option<PathBuf> {
 }
 
 /// Whether a directory is called as staging directories are: it was not published.
-pub(super) fn is_staging(root: &Path) -> bool {
+pub(crate) fn is_staging(root: &Path) -> bool {
     let root = fs::canonicalize(root);
     let name = root.as_deref().ok().and_then(Path::file_name);
     name.is_some_and(|name| has_form(name.as_bytes(), STAGING, ""))
@@ -159,8 +156,8 @@ fn has_form(name: &[u8], what: &str, suffix: &str) -> bool {
     name.starts_with(b".") && is_number() && is_number() && numbers.next().is_none()
 }
 
-/// What publishers of this destination left beside it: staging directories that nobody works on any
-/// more, and traces that were kept. None of it is a bundle.
+/// What publishers of this destination left beside it: staging directories and recordings of captures
+/// that nobody works on any more, and traces that were kept. None of it is a bundle.
 pub fn leftovers(destination: &Path) -> Vec<PathBuf> {
     let Ok(place) = Place::of(destination) else { return Vec::new() };
     let Ok(entries) = fs::read_dir(&place.parent) else { return Vec::new() };
@@ -174,17 +171,26 @@ pub fn leftovers(destination: &Path) -> Vec<PathBuf> {
                 behind.is_some_and(|behind| behind.starts_with(what.as_bytes()))
                     && has_form(name.as_bytes(), what, suffix)
             };
-            of_place(TRACE, ".jsonl") || of_place(STAGING, "") && is_abandoned(path)
+            let is_held = of_place(STAGING, "") || of_place(CAPTURE, ".tmrun");
+            of_place(TRACE, ".jsonl") || is_held && is_abandoned(path)
         })
         .collect();
     left.sort();
     left
 }
 
-/// Whether nobody holds a staging directory.
-fn is_abandoned(root: &Path) -> bool {
-    let Ok(folder) = File::open(root) else { return true };
-    !matches!(folder.try_lock_shared(), Err(TryLockError::WouldBlock))
+/// Locks a file or a directory for as long as it is open here, so that others can tell that somebody
+/// works on it. Where there are no locks, it may be said to be left over.
+pub(crate) fn hold(path: &Path) -> io::Result<File> {
+    let held = File::open(path)?;
+    let _ = held.lock();
+    Ok(held)
+}
+
+/// Whether nobody holds what is there.
+fn is_abandoned(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else { return true };
+    !matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
 }
 
 #[cfg(test)]
@@ -200,5 +206,6 @@ mod tests {
             assert!(!is(other), "{other}");
         }
         assert!(has_form(b".step-7.trace-12-34.jsonl", TRACE, ".jsonl"));
+        assert!(has_form(b".step-7.capture-12-34.tmrun", CAPTURE, ".tmrun"));
     }
 }

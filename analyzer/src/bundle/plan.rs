@@ -32,8 +32,7 @@ pub fn plan(destination: &Path, run: &TraceRun) -> Result<Planned, PublishError>
     if let Some(mut found) = reconcile(&place, run)? {
         // A run that is not made yet has no identity to differ by.
         found.differing.retain(|field| field.field != "run_id");
-        let (receipt, differing) = (found.receipt, found.differing);
-        return Ok(Planned::Published(Publication { receipt, differing, lost: Vec::new() }));
+        return Ok(Planned::Published(Publication::found(found, Vec::new())));
     }
     place.make_parents()?;
     place.refuse_nested()?;

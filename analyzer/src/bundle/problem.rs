@@ -77,12 +77,18 @@ kinds! {
     Sha256 "sha256" "has another content",
     /// Something that cannot be read.
     Unreadable "unreadable" "cannot be read",
+    /// A file that is not what it was when it was checked.
+    Changed "changed" "changed while it was read",
     /// A bundle without a trace, or without evidence.
     Incomplete "incomplete" "has to be in a bundle, and is not declared",
     /// The trace is none.
     BadTrace "bad_trace" "is no trace",
+    /// The evidence is none.
+    BadEvidence "bad_evidence" "is no evidence",
     /// The manifest names another run than the trace.
     RunId "run_id" "names another run than the trace",
+    /// The evidence says something else of its run than the trace.
+    Provenance "provenance" "is of another run than the trace",
 }
 
 impl Problem {

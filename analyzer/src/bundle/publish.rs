@@ -11,13 +11,15 @@ use tmrun_formats::bundle::{
 use tmrun_formats::evidence::Gpu;
 use tmrun_formats::trace::TraceRun;
 
-use super::content::{Content, content, verify};
+use super::content::{Content, content};
 use super::contents::{Contents, write_trace};
 use super::error::{PublishError, PublishFault};
+use super::invalid::Invalid;
 use super::moment::{Moment, Observer};
 use super::place::{Place, sync};
 use super::retry::{Differing, Found, reconcile};
 use super::staging::Staging;
+use super::verify::{Verified, verified};
 use super::{ANNEX, Problem, ProblemKind, RECORDING, nsight};
 use crate::input::Input;
 use crate::nsight::read as read_nsight;
@@ -48,6 +50,15 @@ pub struct Publication {
     pub differing: Vec<Differing>,
     /// What is lost of the region.
     pub lost: Vec<Gap>,
+    /// Why its trace is structurally invalid, where it is.
+    pub invalid: Option<Invalid>,
+}
+
+impl Publication {
+    pub(super) fn found(found: Found, lost: Vec<Gap>) -> Self {
+        let Found { receipt, differing, invalid } = found;
+        Self { receipt, differing, lost, invalid }
+    }
 }
 
 /// Publishes a region's evidence, or finds it published. `observe` is told of every [`Moment`].
@@ -92,8 +103,7 @@ fn tell(observe: &mut Observer<'_>, moment: Moment<'_>) -> Result<(), PublishFau
 
 fn already(found: Found, request: &Request<'_>) -> Publication {
     let trace = Trace::of(request.recording, request.region);
-    let lost = lost(&trace.derive());
-    Publication { receipt: found.receipt, differing: found.differing, lost }
+    Publication::found(found, lost(&trace.derive()))
 }
 
 fn lost(derived: &Derived<'_>) -> Vec<Gap> {
@@ -102,7 +112,8 @@ fn lost(derived: &Derived<'_>) -> Vec<Gap> {
 }
 
 /// Puts it together, and checks it. Everything is derived from the part of the recording that is in it:
-/// nobody needs more to derive it again. Returns what is lost of the region.
+/// nobody needs more to derive it again. No document is written before all of them are derived. Returns
+/// what is lost of the region.
 fn stage(
     request: &Request<'_>,
     staging: &mut Staging,
@@ -116,13 +127,13 @@ fn stage(
     let region = Region::of(&recording, request.region.step()).map_err(|error| failed(&error))?;
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
-    staging.file(TRACE, observe, |out| write_trace(&derived, out))?;
     let mut gpu: Option<Gpu<'_>> = None;
     if let Some(folder) = request.nsight {
         nsight::copy(folder, staging, observe)?;
         gpu = Some(read_nsight(&staging.root.join(NSIGHT), &derived.document.run));
     }
     let contents = Contents::of(&recording, &region, &derived, gpu)?;
+    staging.file(TRACE, observe, |out| write_trace(&derived, out))?;
     staging.file(EVIDENCE, observe, |out| contents.write_evidence(out))?;
     staging.file(REPORT, observe, |out| contents.write_report(out))?;
     staging.file(ANNEX, observe, |out| contents.write_annex(out))?;
@@ -167,14 +178,13 @@ fn settle(
     tell(observe, Moment::Renamed)?;
     sync(&place.parent)?;
     tell(observe, Moment::Durable)?;
-    let Content { receipt, problems, .. } = verify(&place.path);
-    let Some(verification) = receipt else {
-        let path = place.path.clone();
-        let problem = problems.into_iter().next();
+    let not_whole = |found: Box<Content>| {
+        let problem = found.problems.into_iter().next();
         let problem = problem.unwrap_or_else(|| Problem::of(ProblemKind::Missing, MANIFEST));
-        let problem = Box::new(problem);
-        return Err(PublishFault::NotWhole { path, problem });
+        PublishFault::NotWhole { path: place.path.clone(), problem: Box::new(problem) }
     };
+    let Verified { receipt: verification, invalid, .. } =
+        verified(&place.path).map_err(not_whole)?;
     tell(observe, Moment::Checked)?;
     let receipt = PublicationReceipt {
         schema: PublicationSchema,
@@ -183,5 +193,5 @@ fn settle(
         run_id: verification.run_id.clone(),
         verification,
     };
-    Ok(Publication { receipt, differing: Vec::new(), lost })
+    Ok(Publication { receipt, differing: Vec::new(), lost, invalid })
 }

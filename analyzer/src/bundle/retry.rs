@@ -7,11 +7,13 @@ use serde::Serialize;
 use tmrun_formats::bundle::{PublicationReceipt, PublicationSchema, PublicationStatus};
 use tmrun_formats::trace::{CaptureContract, TraceRun};
 
+use super::ANNEX;
 use super::annex::Annex;
-use super::content::{open_regular, run_of, verify};
+use super::content::open_regular;
 use super::error::PublishFault;
+use super::invalid::Invalid;
 use super::place::Place;
-use super::{ANNEX, Content};
+use super::verify::{Verified, verified};
 use crate::trace::declared;
 
 /// A field in which a published capture is not the planned one.
@@ -39,6 +41,8 @@ pub(super) struct Found {
     pub(super) receipt: PublicationReceipt<'static>,
     /// Fields that make it no other planned capture.
     pub(super) differing: Vec<Differing>,
+    /// Why its trace is structurally invalid.
+    pub(super) invalid: Option<Invalid>,
 }
 
 /// Looks at the destination; `None` where nothing is there.
@@ -49,13 +53,11 @@ pub(super) fn reconcile(place: &Place, planned: &TraceRun) -> Result<Option<Foun
         Err(error) => return Err(PublishFault::io("looked at", path())(error)),
         Ok(_) => {}
     }
-    let occupied = |why: String| PublishFault::Occupied { path: path(), why };
-    let Content { receipt, problems, .. } = verify(&place.path);
-    let Some(verification) = receipt else {
-        let first = problems.first().map(ToString::to_string);
-        return Err(occupied(first.unwrap_or_default()));
-    };
-    let published = run_of(&place.path).map_err(|error| occupied(error.to_string()))?;
+    let found = verified(&place.path).map_err(|found| {
+        let first = found.problems.first().map(ToString::to_string);
+        PublishFault::Occupied { path: path(), why: first.unwrap_or_default() }
+    })?;
+    let Verified { receipt: verification, run: published, invalid, .. } = found;
     let fields = coordinates(&published, planned);
     if !fields.is_empty() {
         return Err(PublishFault::Conflict { path: path(), fields });
@@ -68,7 +70,7 @@ pub(super) fn reconcile(place: &Place, planned: &TraceRun) -> Result<Option<Foun
         run_id: verification.run_id.clone(),
         verification,
     };
-    Ok(Some(Found { receipt, differing }))
+    Ok(Some(Found { receipt, differing, invalid }))
 }
 
 /// The fields that say which planned capture it is.

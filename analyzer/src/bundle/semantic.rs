@@ -7,7 +7,6 @@ use serde_json::Value;
 use tmrun_formats::bundle::{EVIDENCE, NSIGHT, REPORT, TRACE};
 use tmrun_formats::trace::TraceRun;
 
-use super::content::run_of;
 use super::contents::{Contents, write_trace};
 use super::difference::{Compare, Mismatch, is_prose, nothing, short};
 use super::{ANNEX, RECORDING};
@@ -92,8 +91,9 @@ pub fn semantic(root: &Path) -> Result<Semantic, SemanticError> {
     }
     let input = Input::open(&recording)?;
     let recording = Recording::open(&input, input.name())?;
-    let run = run_of(root).map_err(|error| document(TRACE, error))?;
-    let region = Region::of(&recording, step(&run))?;
+    let published = Input::open(&root.join(TRACE))?;
+    let published = read(&published).map_err(|error| document(TRACE, error))?;
+    let region = Region::of(&recording, step(&published.run))?;
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
     let folder = root.join(NSIGHT);

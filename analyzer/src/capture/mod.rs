@@ -9,7 +9,7 @@
 //!   Anything else at its place is in the way, before a step is spent on it.
 //! - **What was recorded is not lost.** Until the bundle is at its place the recording is beside it, and
 //!   a capture that cannot be published says where. What a killed process left is a `.tmrun` like any
-//!   other, for `tmrun salvage` and `tmrun bundle`.
+//!   other, for `tmrun salvage` and `tmrun bundle`; a [`CapturePlan`] tells of it.
 //!
 //! ```
 //! use tmrun::capture::{CaptureBegin, CaptureRun, ExecutionStep, ProfileRun, SpanKind};
@@ -59,17 +59,19 @@
 //! ```
 
 mod error;
+mod plan;
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use crate::bundle::{Planned, Request, plan, publish};
+use crate::bundle::{Request, publish};
 use crate::input::Input;
 use crate::scan::Recording;
 use crate::slice::Region;
 
-pub use crate::bundle::{Publication, PublishError, PublishFault};
+pub use crate::bundle::{Differing, Publication, PublishError, PublishFault};
 pub use error::{CaptureError, CaptureFault};
+pub use plan::CapturePlan;
 pub use tmrun_formats::bundle::{BundleReceipt, PublicationReceipt, PublicationStatus};
 pub use tmrun_probe_core::session::*;
 
@@ -94,6 +96,8 @@ pub struct CaptureRun {
     session: TraceSession,
     destination: PathBuf,
     nsight: Option<PathBuf>,
+    /// The recording, held for as long as this is.
+    held: Option<File>,
 }
 
 impl CaptureRun {
@@ -120,19 +124,7 @@ impl CaptureRun {
         run: ProfileRun,
         session: SessionBuilder,
     ) -> Result<CaptureBegin, CaptureError> {
-        let destination = destination.into();
-        let nothing = |fault| CaptureError { fault, recording: None };
-        let planned = plan(&destination, &run.planned());
-        match planned.map_err(|error| nothing(error.into()))? {
-            Planned::Published(found) => {
-                Ok(CaptureBegin::AlreadyPublished(Box::new(found.receipt)))
-            }
-            Planned::Free { recording } => {
-                let session = session.open(recording, run);
-                let session = session.map_err(|error| nothing(error.into()))?;
-                Ok(CaptureBegin::Active(Self { session, destination, nsight: None }))
-            }
-        }
+        CapturePlan::of(destination, run)?.begin_with(session)
     }
 
     /// The session, for all that there is to record.
@@ -200,7 +192,7 @@ impl CaptureRun {
         self,
         finish: impl FnOnce(TraceSession) -> Result<PathBuf, SessionError>,
     ) -> Result<Publication, CaptureError> {
-        let Self { session, destination, nsight } = self;
+        let Self { session, destination, nsight, held: _held } = self;
         let recording = session.path().to_owned();
         let published = finish(session)
             .map_err(CaptureFault::from)

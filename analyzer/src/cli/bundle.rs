@@ -22,8 +22,12 @@ bundle.json, which declares them. The receipt (candle-graph/publication/1) goes 
 When the same planned capture is published there already (entry point, correlation id, phase, step and
 device), it is verified anew and the status is already_published. Anything else that is there stays.
 
+A trace that does not hold together (a gradient that is not finite under a contract that wants all, say)
+is published as it is: it is evidence that something is wrong. Standard error says so in one line.
+
 Exit codes:
-  0  published, or published already
+  0  published, or published already; whether its trace is valid or not: ask
+     `tmrun summary --require-valid DIR`
   1  not published: something else is there, or something cannot be read or written
   2  the command line is wrong, or the file makes --step necessary
   3  published, and evidence was lost inside the step: standard error says what, the bundle too
@@ -71,6 +75,9 @@ pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
                 receipt.bundle_path, differing.field, differing.published, differing.planned
             ));
         }
+    }
+    if let Some(invalid) = &published.invalid {
+        say(format_args!("{}: its trace is {invalid}", receipt.bundle_path));
     }
     let mut out = io::stdout().lock();
     serde_json::to_writer_pretty(&mut out, receipt).map_err(io::Error::from)?;

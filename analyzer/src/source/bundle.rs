@@ -8,14 +8,13 @@ use tmrun_formats::evidence::Gpu;
 use tmrun_formats::trace::TraceDocument;
 
 use super::SourceError;
-use crate::bundle::{Content, RECORDING, content};
+use crate::bundle::{self, RECORDING, is_staging};
 use crate::input::Input;
 
 /// A bundle's files.
 #[derive(Debug)]
 pub(super) struct Bundle {
-    root: PathBuf,
-    run_id: String,
+    bundle: bundle::Bundle,
     pub(super) trace: Input,
     pub(super) slice: Option<Input>,
     pub(super) gpu: Option<Gpu<'static>>,
@@ -31,7 +30,8 @@ pub(super) fn place(path: &Path) -> Result<Option<PathBuf>, SourceError> {
         },
         _ => return Ok(None),
     };
-    if root.join(MANIFEST).exists() {
+    // What was being put together is the bundle that it did not become, and nothing else either.
+    if root.join(MANIFEST).exists() || is_staging(root) {
         return Ok(Some(root.to_owned()));
     }
     // What is published beside a trace belongs to it, and cannot be told from what somebody put there.
@@ -55,43 +55,19 @@ pub(super) fn trace_in(path: &Path) -> Result<PathBuf, SourceError> {
 impl Bundle {
     /// Opens a bundle whose every file is what the manifest says.
     pub(super) fn open(root: &Path) -> Result<Self, SourceError> {
-        let Content { manifest, problems, more, .. } = content(root);
-        let mut problems = problems.into_iter();
-        if let Some(first) = problems.next() {
-            let more = more.saturating_add(problems.len() as u64);
-            return Err(SourceError::Bundle { path: root.to_owned(), first, more });
-        }
-        let manifest = manifest.unwrap_or_default();
-        let declares = |name: &str| manifest.files.iter().any(|file| file.path == name);
-        let open = |name: &str| {
-            declares(name)
-                .then(|| Input::open(&root.join(name)))
-                .transpose()
-                .map_err(SourceError::from)
-        };
-        let path = root.to_owned();
-        let trace = open(TRACE)?.ok_or(SourceError::NoTrace { path })?;
+        let bundle = bundle::Bundle::open(root)?;
+        let trace = bundle.trace_file()?;
         // Evidence without Nsight is derived again from the trace.
         let has_nsight = root.join(NSIGHT).is_dir();
-        let gpu = match open(EVIDENCE)? {
-            Some(evidence) if has_nsight => Some(published_gpu(&root.join(EVIDENCE), &evidence)?),
-            _ => None,
-        };
-        let slice = open(RECORDING)?;
-        let run_id = manifest.run_id.into_owned();
-        Ok(Self { root: root.to_owned(), run_id, trace, slice, gpu })
+        let evidence = if has_nsight { bundle.file(EVIDENCE)? } else { None };
+        let gpu = evidence.map(|evidence| published_gpu(&root.join(EVIDENCE), &evidence));
+        let (gpu, slice) = (gpu.transpose()?, bundle.file(RECORDING)?);
+        Ok(Self { bundle, trace, slice, gpu })
     }
 
-    /// Holds that the manifest is of this trace.
-    pub(super) fn check_run(&self, trace: &TraceDocument<'_>) -> Result<(), SourceError> {
-        if self.run_id == trace.run.run_id {
-            return Ok(());
-        }
-        Err(SourceError::OtherRun {
-            path: self.root.join(TRACE),
-            expected: self.run_id.clone(),
-            found: trace.run.run_id.clone(),
-        })
+    /// What its trace says.
+    pub(super) fn parse(&self) -> Result<TraceDocument<'_>, SourceError> {
+        Ok(self.bundle.trace(&self.trace)?)
     }
 }
 

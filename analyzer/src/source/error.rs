@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use tmrun_formats::trace::ReadError;
 
-use crate::bundle::Problem;
+use crate::bundle::BundleError;
 use crate::input::InputError;
 use crate::scan::OpenError;
 use crate::slice::RegionError;
@@ -61,36 +61,9 @@ pub enum SourceError {
         /// What is there.
         found: &'static str,
     },
-    /// The bundle is not what its manifest says.
-    #[error(
-        "{}: {first}{}; `tmrun verify` lists all that is wrong with it",
-        path.display(),
-        and_more(*more)
-    )]
-    Bundle {
-        /// The bundle.
-        path: PathBuf,
-        /// What is wrong with it.
-        first: Problem,
-        /// How much else is.
-        more: u64,
-    },
-    /// The bundle is of nothing.
-    #[error("{}: its manifest declares no trace.jsonl", path.display())]
-    NoTrace {
-        /// The bundle.
-        path: PathBuf,
-    },
-    /// The bundle's trace is another run's.
-    #[error("{}: is of run {found:?}, and the manifest of {expected:?}", path.display())]
-    OtherRun {
-        /// The trace.
-        path: PathBuf,
-        /// The manifest's run.
-        expected: String,
-        /// The trace's.
-        found: String,
-    },
+    /// The bundle is not what its manifest says, or was not published.
+    #[error(transparent)]
+    Bundle(#[from] BundleError),
     /// What Nsight saw cannot be read from the published evidence.
     #[error("{}: what Nsight saw cannot be read: {error}", path.display())]
     Evidence {
@@ -99,10 +72,6 @@ pub enum SourceError {
         /// Why.
         error: serde_json::Error,
     },
-}
-
-fn and_more(more: u64) -> String {
-    if more == 0 { String::new() } else { format!(", and {more} problems more") }
 }
 
 impl SourceError {

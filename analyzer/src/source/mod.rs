@@ -126,8 +126,7 @@ impl Source {
             }
             Held::Trace(input) => Content::Trace(self.parse(input)?, None),
             Held::Bundle(bundle) => {
-                let trace = self.parse(&bundle.trace)?;
-                bundle.check_run(&trace)?;
+                let trace = bundle.parse()?;
                 let open = |slice| Recording::open_observed(slice, &self.name, progress);
                 Content::Trace(trace, bundle.slice.as_ref().map(|slice| open(slice)).transpose()?)
             }

@@ -12,6 +12,38 @@ use std::path::Path;
 #[derive(Debug, Clone, Default)]
 pub struct Reports(pub BTreeMap<String, String>);
 
+/// What is left of a run with one label, whose range is projected once, with two pieces of work in it,
+/// and one beside it.
+pub fn whole(run_id: &str, correlation_id: &str, label: &str) -> Reports {
+    let ranges = format!(
+        "Name,Projected Start (ns),Projected Duration (ns),Orig Start (ns),Orig Duration (ns),\
+         NumGPUOps,CorrId\n{label},1000,250,700,600,2,41\n"
+    );
+    let work = "Start (ns),Duration (ns),CorrId,Device,Ctx,Strm,Name\n\
+        1010,25,41,GPU (0),7,13,first\n1020,100,41,GPU (0),7,14,second\n1030,9,42,GPU (0),7,13,other\n";
+    let kernels = "Time (%),Total Time (ns),Instances,Avg (ns),Min (ns),Max (ns),Name\n\
+        74.6,100,1,100,100,100,second\n25.4,34,2,17,9,25,first\n";
+    let mut files = BTreeMap::from([
+        ("r_nvtx_gpu_proj_trace.csv".to_owned(), ranges),
+        ("r_cuda_gpu_trace.csv".to_owned(), work.to_owned()),
+        ("r_cuda_gpu_kern_sum.csv".to_owned(), kernels.to_owned()),
+        ("r.nsys-rep".to_owned(), "binary".to_owned()),
+    ]);
+    let artifact = |(path, text): (&String, &String)| {
+        let sha256 = format!("{:X}", Sha256::digest(text));
+        json!({ "path": path, "size_bytes": text.len(), "sha256": sha256 })
+    };
+    let artifacts: Vec<_> = files.iter().map(artifact).collect();
+    let manifest = json!({
+        "schema": "candle-graph/nsight-capture/1", "run": { "id": run_id },
+        "correlation": { "id": correlation_id }, "tool": { "name": "nsys", "version": "1" },
+        "commands": [], "hardware": {}, "source_revisions": {},
+        "required_semantic_labels": [label], "artifacts": artifacts,
+    });
+    files.insert("capture-manifest.json".to_owned(), manifest.to_string());
+    Reports(files)
+}
+
 const HEADINGS: [(&str, [&str; 3]); 12] = [
     ("name", ["Name", "Operation", "Kernel Name"]),
     ("total", ["Total Time (ns)", "Total (ns)", "total_time_ns"]),
