@@ -149,10 +149,21 @@ pub fn publish_at(
     destination: &Path,
     observe: &mut dyn FnMut(Moment<'_>) -> io::Result<()>,
 ) -> Result<Publication, PublishError> {
+    publish_with(file, step, None, destination, observe)
+}
+
+/// The same with what Nsight left.
+pub fn publish_with(
+    file: &[u8],
+    step: Option<u64>,
+    nsight: Option<&Path>,
+    destination: &Path,
+    observe: &mut dyn FnMut(Moment<'_>) -> io::Result<()>,
+) -> Result<Publication, PublishError> {
     let recording = Recording::open(file, "run.tmrun").expect("a header");
     let region = Region::of(&recording, step).expect("a region");
     let (recording, region) = (&recording, &region);
-    publish(&Request { recording, region, destination, nsight: None }, observe)
+    publish(&Request { recording, region, destination, nsight }, observe)
 }
 
 /// Every file below a directory, with its bytes.
