@@ -1,4 +1,4 @@
-//! `tmrun overview` and `tmrun protocol`: bounded, the neighbour's where it has them, and complete.
+//! `tmrun overview`: bounded, and the neighbour's where it has it.
 
 #[path = "support/command.rs"]
 #[allow(dead_code, reason = "every test binary uses a part of it")]
@@ -11,7 +11,7 @@ use std::path::Path;
 use candle_graph_v10::cli::trace_cli;
 use command::tmrun;
 use serde_json::{Value, json};
-use tmrun::query::{Kind, OVERVIEW_BYTES};
+use tmrun::query::OVERVIEW_BYTES;
 use traces::{Rng, base, neighbour, planes};
 
 fn overview(input: &Path) -> (Value, usize) {
@@ -159,44 +159,5 @@ fn what_comes_next_can_be_run_as_it_stands() {
         assert_eq!(argv[0], "tmrun");
         let output = tmrun(&argv[1..]);
         assert_eq!(output.status.code(), Some(0), "{argv:?}");
-    }
-}
-
-#[test]
-fn the_protocol_has_every_command_every_kind_and_every_exit_code() {
-    let output = tmrun(&["protocol"]);
-    assert_eq!(output.status.code(), Some(0));
-    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(found["schema"], "tmrun/protocol/1");
-    let list = |of: &str, key: &str| -> Vec<String> {
-        let all = found[of].as_array().unwrap().iter();
-        all.map(|one| one[key].as_str().unwrap().to_owned()).collect()
-    };
-    let commands = list("commands", "name");
-    for command in [
-        "info", "verify", "salvage", "convert", "audit", "summary", "query", "overview", "diff",
-        "protocol",
-    ] {
-        assert!(commands.iter().any(|name| name == command), "{command} in {commands:?}");
-    }
-    let kinds: Vec<_> = Kind::ALL.iter().map(|kind| kind.name().to_owned()).collect();
-    assert_eq!(list("queries", "kind"), kinds);
-    let codes: Vec<_> =
-        found["exit_codes"].as_array().unwrap().iter().map(|one| &one["code"]).collect();
-    assert_eq!(codes, [0, 1, 2, 3].map(Value::from).iter().collect::<Vec<_>>());
-    let query =
-        found["commands"].as_array().unwrap().iter().find(|one| one["name"] == "query").unwrap();
-    let kind = query["arguments"].as_array().unwrap().iter().find(|one| one["option"] == "--kind");
-    assert_eq!(kind.unwrap()["one_of"].as_array().unwrap().len(), kinds.len());
-    assert_eq!(found["schemas"]["query"], "tmrun/query/1");
-
-    // What it says of schemas, answers say too.
-    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/ok-op.jsonl");
-    for (command, rest) in
-        [("summary", &["--json"][..]), ("overview", &[]), ("query", &["--kind", "labels"])]
-    {
-        let output = tmrun(&[&[command, sample], rest].concat());
-        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(answer["schema"], found["schemas"][command]);
     }
 }

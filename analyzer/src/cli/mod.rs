@@ -15,6 +15,7 @@ mod progress;
 mod protocol;
 mod query;
 mod salvage;
+mod schemas;
 mod series;
 mod summary;
 mod text;

@@ -2,17 +2,21 @@
 
 use clap::{Arg, ArgAction, Command, CommandFactory};
 use serde_json::{Value, json};
+use tmrun::bundle::AnnexSchema;
 use tmrun::diff::DIFF_SCHEMA;
-use tmrun::query::{Choice, Envelope, Kind, Needs, OVERVIEW_BYTES, OVERVIEW_SCHEMA, Page, TOOL};
+use tmrun::query::{
+    Choice, Envelope, Kind, Needs, OVERVIEW_BYTES, OVERVIEW_FOLLOWS, OVERVIEW_SCHEMA, Page, TOOL,
+};
 use tmrun_formats::bundle::{BundleReceiptSchema, BundleSchema, PublicationSchema};
 use tmrun_formats::comparison::{
     CampaignSchema, CampaignStatusSchema, ComparisonSchema, SeriesSchema,
 };
-use tmrun_formats::evidence::{EvidenceSchema, GraphSchema};
-use tmrun_formats::trace::TraceSchema;
+use tmrun_formats::evidence::{EvidenceSchema, GpuCapture, GraphSchema};
+use tmrun_formats::trace::{GRADIENT_MANIFEST_SCHEMA, TraceSchema};
 use tmrun_formats::wire::VERSION;
 
 use super::output::OutputArgs;
+use super::schemas;
 use super::{Cli, EXIT_CODES, Failure, Outcome};
 
 /// Print what can be asked, and how answers look, as one JSON document
@@ -40,9 +44,9 @@ fn document() -> Value {
     let commands = Cli::command();
     let commands: Vec<_> = commands.get_subcommands().map(command).collect();
     json!({
-        "schema": "tmrun/protocol/1",
+        "schema": schemas::PROTOCOL,
         "tool": TOOL,
-        "schemas": schemas(),
+        "schemas": labels(),
         "commands": commands,
         "queries": Kind::ALL.iter().copied().map(query).collect::<Vec<_>>(),
         "exit_codes": exit_codes(),
@@ -54,25 +58,34 @@ fn document() -> Value {
     })
 }
 
-fn schemas() -> Value {
+/// What is read and written, by what it is.
+fn labels() -> Value {
     json!({
         "recording": format!("tmrun/{VERSION}"),
         "runtime_write": [
             "candle-graph/runtime/1", "candle-graph/runtime/2", "candle-graph/runtime/3",
         ],
         "trace_read": [TraceSchema::V9.name(), TraceSchema::V10.name()],
+        "trace_write": TraceSchema::V10.name(),
         "graph": GraphSchema::LABEL,
         "evidence": EvidenceSchema::LABEL,
         "bundle_read": BundleSchema::LABEL,
+        "bundle_write": BundleSchema::LABEL,
+        "bundle_annex": AnnexSchema::V1,
         "bundle_verification": BundleReceiptSchema::LABEL,
         "publication": PublicationSchema::LABEL,
-        "info": "tmrun/info/1",
-        "verify": "tmrun/verify/1",
-        "salvage": "tmrun/salvage/1",
-        "summary": "tmrun/summary/1",
+        "gradient_manifest": GRADIENT_MANIFEST_SCHEMA,
+        "nsight_capture_read": GpuCapture::SCHEMA,
+        "info": schemas::INFO,
+        "verify": schemas::VERIFY,
+        "verify_bundle": schemas::VERIFY_BUNDLE,
+        "salvage": schemas::SALVAGE,
+        "summary": schemas::SUMMARY,
+        "protocol": schemas::PROTOCOL,
         "query": Envelope::SCHEMA,
         "query_follows": Envelope::FOLLOWS,
         "overview": OVERVIEW_SCHEMA,
+        "overview_follows": OVERVIEW_FOLLOWS,
         "diff": DIFF_SCHEMA,
         "comparison": ComparisonSchema::LABEL,
         "series": SeriesSchema::LABEL,

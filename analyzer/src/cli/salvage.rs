@@ -15,7 +15,7 @@ use super::loss::Loss;
 use super::output::OutputArgs;
 use super::progress::Progress;
 use super::text::{number, plural};
-use super::{Failure, Outcome, say};
+use super::{Failure, Outcome, say, schemas};
 
 /// Make a whole recording of what is intact in a damaged or unfinished one
 #[derive(Debug, clap::Args)]
@@ -153,7 +153,7 @@ fn lane_name(lane: LaneId) -> String {
 fn as_json(recording: &Recording<'_>, output: &str, written: &Written, loss: &Loss) -> Vec<u8> {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);
-    object.string("schema", "tmrun/salvage/1");
+    object.string("schema", schemas::SALVAGE);
     object.string("file", recording.name());
     object.string("output", output);
     object.string("run", &recording.header().run.to_string());

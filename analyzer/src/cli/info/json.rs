@@ -9,12 +9,13 @@ use tmrun_formats::json::{self, Object, push_array};
 use tmrun_formats::wire::{LevelChange, RunV1, VERSION};
 
 use super::super::loss::Loss;
+use super::super::schemas;
 use super::facts::{Facts, pattern_of};
 
 pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Vec<u8> {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);
-    object.string("schema", "tmrun/info/1");
+    object.string("schema", schemas::INFO);
     push_file(object.value("file"), recording, facts);
     push_part(object.value("part"), recording);
     push_run(object.value("run"), recording);

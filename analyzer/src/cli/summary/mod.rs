@@ -14,7 +14,7 @@ use tmrun_formats::trace::TraceRun;
 
 use super::loss::Loss;
 use super::output::OutputArgs;
-use super::{Failure, Outcome, open, say};
+use super::{Failure, Outcome, open, say, schemas};
 
 /// Show what one invocation's evidence says: its health, what it covers, what stands out
 #[derive(Debug, Clone, clap::Args)]
@@ -102,7 +102,7 @@ fn write_json(
 ) -> Result<(), Failure> {
     let stats = &evidence.tensor_stats;
     let summary = Summary {
-        schema: "tmrun/summary/1",
+        schema: schemas::SUMMARY,
         input,
         provenance: &evidence.provenance,
         health: &evidence.health,

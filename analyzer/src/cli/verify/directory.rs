@@ -7,7 +7,7 @@ use tmrun::bundle::{Content, Mismatch, Problem, Semantic, SemanticError, semanti
 use tmrun_formats::bundle::{BundleReceipt, Tool};
 
 use super::super::output::OutputArgs;
-use super::super::{Failure, Outcome, say};
+use super::super::{Failure, Outcome, say, schemas};
 
 /// So many lines go to standard error; the receipt has more.
 const LINES: usize = 20;
@@ -44,7 +44,7 @@ pub(super) fn run(
     let derived = (wants_semantic && receipt.is_some()).then(|| semantic(root));
     let intact = receipt.is_some();
     let document = Receipt {
-        schema: "tmrun/verify-bundle/1",
+        schema: schemas::VERIFY_BUNDLE,
         tool: Tool { package: "tmrun".into(), version: env!("CARGO_PKG_VERSION").into() },
         bundle: root.display().to_string(),
         intact,

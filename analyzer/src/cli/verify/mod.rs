@@ -13,7 +13,7 @@ use tmrun_formats::json::{self, Object};
 use super::loss::Loss;
 use super::output::OutputArgs;
 use super::text::plural;
-use super::{Failure, Outcome, open};
+use super::{Failure, Outcome, open, schemas};
 
 /// Check every byte of a recording, or every file of a bundle
 #[derive(Debug, clap::Args)]
@@ -106,7 +106,7 @@ fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
 fn as_json(recording: &Recording<'_>, findings: &[Finding], loss: &Loss) -> Vec<u8> {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);
-    object.string("schema", "tmrun/verify/1");
+    object.string("schema", schemas::VERIFY);
     object.string("file", recording.name());
     object.bool("intact", findings.is_empty());
     object.string("status", recording.status().name());
