@@ -6,9 +6,11 @@ mod bundles;
 mod probed;
 mod support;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use candle_graph_v10 as theirs;
+use serde_json::Value;
 use tmrun::comparison::{compare, series, verified};
 use tmrun_formats::comparison::ComparisonCode;
 
@@ -62,4 +64,54 @@ fn steps_of_one_recording_are_a_series() {
         serde_json::to_string_pretty(&ours).expect("JSON"),
         serde_json::to_string_pretty(&theirs).expect("JSON")
     );
+}
+
+#[test]
+fn runs_of_every_kind_are_compared_and_made_a_series_of_as_the_neighbour_does() {
+    let at = tempfile::tempdir().expect("a folder");
+    let cases = bundles::cases(at.path());
+    let roots: Vec<_> = cases.iter().map(|case| (case.name, at.path().join(case.name))).collect();
+    for (case, (name, root)) in cases.iter().zip(&roots) {
+        let published = bundles::publish_at(&case.file, case.step, root, &mut |_| Ok(()));
+        published.unwrap_or_else(|error| panic!("{name}: {error}"));
+    }
+    let (mut codes, mut series_made) = (BTreeSet::new(), 0);
+    for (before, a) in &roots {
+        for (after, b) in &roots {
+            let both = format!("{before}, {after}");
+            let (a, b) = (std::slice::from_ref(a), std::slice::from_ref(b));
+            let runs = |of| tmrun::comparison::bundles(of).expect("a run");
+            let ((baseline, of_a), (candidate, of_b)) = (runs(a), runs(b));
+            let ours = compare(&baseline, &candidate, verified(of_a, of_b));
+            let ours = serde_json::to_value(&ours).expect("JSON");
+            let theirs = theirs::compare_verified_bundles(a, b).expect("compared");
+            let theirs = serde_json::to_value(&theirs).expect("JSON");
+            assert_eq!(without_messages(&ours), without_messages(&theirs), "{both}");
+            let reasons = ours["reasons"].as_array().expect("reasons").iter();
+            codes.extend(reasons.map(|reason| reason["code"].to_string()));
+
+            let roots = [a, b].concat();
+            let ours = series(&roots, None).map(|it| serde_json::to_value(it).expect("JSON"));
+            let theirs = theirs::build_series(&roots, None);
+            let theirs = theirs.map(|it| serde_json::to_value(it).expect("JSON"));
+            assert_eq!(ours.as_ref().ok(), theirs.as_ref().ok(), "{both}");
+            series_made += u32::from(ours.is_ok());
+        }
+        let one = std::slice::from_ref(a);
+        let ours = serde_json::to_value(series(one, None).expect("a series")).expect("JSON");
+        let theirs = theirs::build_series(one, None).expect("a series");
+        assert_eq!(ours, serde_json::to_value(theirs).expect("JSON"), "{before}");
+    }
+    println!("{codes:?}; {series_made} series of two");
+    for code in ["incomplete_capture", "capture_semantics_mismatch", "insufficient_runs"] {
+        assert!(codes.contains(&format!("{code:?}")), "{code} in {codes:?}");
+    }
+}
+
+fn without_messages(comparison: &Value) -> Value {
+    let mut comparison = comparison.clone();
+    for reason in comparison["reasons"].as_array_mut().expect("reasons") {
+        reason["message"] = Value::Null;
+    }
+    comparison
 }

@@ -8,7 +8,8 @@ pub fn without_reasons(mut value: Value) -> Value {
         Value::Array(all) => all.iter_mut().for_each(|one| *one = without_reasons(one.take())),
         Value::Object(fields) => {
             for (key, value) in fields {
-                let is_reason = key == "reason" && value.is_string();
+                let reasons = ["reason", "edges_reason", "correlation_reason", "definition"];
+                let is_reason = reasons.contains(&&**key) && value.is_string();
                 *value = if is_reason { json!("") } else { without_reasons(value.take()) };
             }
         }
