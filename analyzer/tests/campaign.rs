@@ -136,6 +136,17 @@ fn a_manifest_of_another_run_than_its_trace_does_not_verify() {
 }
 
 #[test]
+fn a_link_to_nothing_is_missing_as_the_neighbour_has_it() {
+    let at = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("nowhere", at.path().join("a")).unwrap();
+    let path = plan(at.path(), &[json!({ "capture_step": 6, "bundle": "a" })]);
+    let theirs = serde_json::to_value(theirs::campaign_status(&path).unwrap()).unwrap();
+    let ours = serde_json::to_value(campaign_status(&path).unwrap()).unwrap();
+    assert_eq!(ours, theirs);
+    assert_eq!(ours["captures"][0]["state"]["state"], "missing");
+}
+
+#[test]
 fn the_command_prints_the_status_whatever_became_of_the_captures() {
     let at = tempfile::tempdir().unwrap();
     let text = cohorts::run("run", "i", 9).text(&mut Rng::new(0));

@@ -1,9 +1,8 @@
 //! Whether a directory is the bundle that its manifest declares: the neighbour's rules, and ours.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -14,6 +13,7 @@ use tmrun_formats::bundle::{
 
 use super::place::is_staging;
 use super::problem::{Problem, ProblemKind};
+use crate::input;
 
 /// So many problems are listed, and the others counted.
 const LISTED: usize = 1_000;
@@ -76,7 +76,11 @@ fn look(root: &Path, mut found: Content) -> Content {
             return found;
         }
         Err(error) => {
-            found.problem(Problem::of(ProblemKind::NoManifest, MANIFEST).found(error));
+            let kind = match error.kind() {
+                io::ErrorKind::NotFound => ProblemKind::NoManifest,
+                _ => ProblemKind::Unreadable,
+            };
+            found.problem(Problem::of(kind, MANIFEST).found(error));
             return found;
         }
     };
@@ -246,12 +250,7 @@ pub(super) fn hex(digest: &[u8]) -> String {
 
 /// Opens a regular file, and nothing else: no link, and no pipe that would never answer.
 pub(super) fn open_regular(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "no regular file")),
-    }
+    input::regular(path, libc::O_NOFOLLOW)
 }
 
 /// A regular file's bytes; `None` if it is something else.
@@ -259,7 +258,5 @@ fn read_regular(path: &Path) -> io::Result<Option<Vec<u8>>> {
     if !fs::symlink_metadata(path)?.is_file() {
         return Ok(None);
     }
-    let mut bytes = Vec::new();
-    open_regular(path)?.read_to_end(&mut bytes)?;
-    Ok(Some(bytes))
+    input::whole(&open_regular(path)?).map(Some)
 }

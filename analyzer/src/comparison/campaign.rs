@@ -1,6 +1,5 @@
 //! A plan of captures held against what lies where it says.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use tmrun_formats::comparison::{
 use tmrun_formats::trace::RunOutcome;
 
 use super::load::{Bundle, LoadError, bundle};
+use crate::input::document;
 
 /// A plan that cannot be followed.
 #[derive(Debug, thiserror::Error)]
@@ -56,7 +56,7 @@ pub enum CampaignError {
 /// A plan that cannot be followed.
 pub fn campaign_status(path: &Path) -> Result<CampaignStatus<'static>, CampaignError> {
     let named = || path.to_owned();
-    let text = fs::read(path).map_err(|source| CampaignError::File { path: named(), source })?;
+    let text = document(path).map_err(|source| CampaignError::File { path: named(), source })?;
     let plan: CampaignPlan<'static> = serde_json::from_slice(&text)
         .map_err(|error| CampaignError::Json { path: named(), error })?;
     plan.check().map_err(|fault| CampaignError::Plan { path: named(), fault })?;

@@ -7,13 +7,14 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::path::Path;
 
+use memmap2::Mmap;
 use tmrun_formats::rings::RINGS_MAGIC;
 
-use super::{Bytes, InputError};
+use super::InputError;
 
-/// Maps a regular file for reading; an empty one cannot be mapped and is held instead. Of mapped rings,
-/// which their process may still be writing to, it is a copy that is mapped.
-pub(super) fn open(path: &Path) -> Result<Bytes, InputError> {
+/// Maps a regular file for reading. Of mapped rings, which their process may still be writing to, it is a
+/// copy that is mapped.
+pub(super) fn open(path: &Path) -> Result<Option<Mmap>, InputError> {
     let error = |source| InputError::File { path: path.to_owned(), source };
     // Asked before it is opened: opening a named pipe would wait for its writer.
     if !fs::metadata(path).map_err(error)?.is_file() {
@@ -33,10 +34,10 @@ fn are_rings(mut file: &File) -> bool {
     read.is_ok() && magic == RINGS_MAGIC
 }
 
-/// Maps an open regular file from its start.
-pub(super) fn map(file: &File) -> io::Result<Bytes> {
+/// Maps an open regular file from its start; an empty one cannot be mapped.
+pub(super) fn map(file: &File) -> io::Result<Option<Mmap>> {
     if file.metadata()?.len() == 0 {
-        return Ok(Bytes::Held(Vec::new()));
+        return Ok(None);
     }
     // SAFETY: The map is private to this value and read-only, and lives as long as its slices do.
     // What a mapping cannot rule out is another process changing the file meanwhile. A `.tmrun` is
@@ -44,6 +45,5 @@ pub(super) fn map(file: &File) -> io::Result<Bytes> {
     // value read from it is checked where it is used, so that even bytes that do change give a wrong
     // answer or an error and no undefined index. A file that is cut short while it is mapped makes
     // the kernel end this process with SIGBUS: no memory is misread, and `Input::open` says so.
-    let map = unsafe { memmap2::Mmap::map(file) }?;
-    Ok(Bytes::Mapped(map))
+    Ok(Some(unsafe { Mmap::map(file) }?))
 }

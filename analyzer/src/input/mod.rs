@@ -4,13 +4,20 @@
 //! answers as a file.
 
 mod cut;
+mod document;
 mod mapped;
 
+use std::env;
+use std::fs::File;
 use std::io::{self, Read, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
+use memmap2::Mmap;
+
 pub use cut::exit_when_cut;
+pub use document::DOCUMENT_BYTES;
+pub(crate) use document::{document, regular, whole};
 
 /// The bytes of one input, and what to call it in messages.
 #[derive(Debug)]
@@ -18,13 +25,8 @@ pub struct Input {
     name: String,
     /// Before the bytes, so that it is dropped before they are unmapped.
     _watch: cut::Watch,
-    bytes: Bytes,
-}
-
-#[derive(Debug)]
-enum Bytes {
-    Mapped(memmap2::Mmap),
-    Held(Vec<u8>),
+    /// `None` where there are none: nothing cannot be mapped.
+    bytes: Option<Mmap>,
 }
 
 /// An input that could not be read.
@@ -56,8 +58,7 @@ impl Input {
     /// Maps the file, or reads all of standard input when the path is `-`.
     ///
     /// Standard input goes into a temporary file without a name, which is mapped too, so that a long
-    /// recording is no burden on memory. Only where no temporary file can be made (a read-only
-    /// system) is it held in memory.
+    /// recording is no burden on memory. The file is made in `TMPDIR`, or where that cannot be in `/tmp`.
     ///
     /// **Hazard.** A mapped file must not be cut short, or written over, by anybody while it is read.
     /// Where it was cut the kernel kills this process (SIGBUS), unless the program has called
@@ -76,12 +77,9 @@ impl Input {
         Ok(Self::of(mapped::open(path)?, path.display().to_string()))
     }
 
-    fn of(bytes: Bytes, name: String) -> Self {
-        let mapped: &[u8] = match &bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(_) => &[],
-        };
-        Self { _watch: cut::Watch::over(mapped, &name), name, bytes }
+    fn of(bytes: Option<Mmap>, name: String) -> Self {
+        let watch = cut::Watch::over(bytes.as_deref().unwrap_or_default(), &name);
+        Self { _watch: watch, name, bytes }
     }
 
     /// What `write` writes, as an input: it goes where standard input goes.
@@ -93,21 +91,12 @@ impl Input {
         name: &str,
         write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
     ) -> io::Result<Self> {
-        let bytes = match tempfile::tempfile() {
-            Ok(file) => {
-                let mut out = io::BufWriter::new(&file);
-                write(&mut out)?;
-                out.flush()?;
-                drop(out);
-                mapped::map(&file)?
-            }
-            Err(_) => {
-                let mut held = Vec::new();
-                write(&mut held)?;
-                Bytes::Held(held)
-            }
-        };
-        Ok(Self::of(bytes, name.to_owned()))
+        let file = temporary(&temporary_folders())?;
+        let mut out = io::BufWriter::new(&file);
+        write(&mut out)?;
+        out.flush()?;
+        drop(out);
+        Ok(Self::of(mapped::map(&file)?, name.to_owned()))
     }
 
     /// What to call it in messages.
@@ -117,23 +106,55 @@ impl Input {
 }
 
 /// Reads to the end.
-fn spool(from: &mut dyn Read) -> io::Result<Bytes> {
-    if let Ok(mut file) = tempfile::tempfile() {
-        io::copy(from, &mut file)?;
-        return mapped::map(&file);
+fn spool(from: &mut dyn Read) -> io::Result<Option<Mmap>> {
+    let mut file = temporary(&temporary_folders())?;
+    io::copy(from, &mut file)?;
+    mapped::map(&file)
+}
+
+/// Where temporary files go: `TMPDIR`, else `/tmp`.
+fn temporary_folders() -> [PathBuf; 2] {
+    [env::temp_dir(), "/tmp".into()]
+}
+
+/// A file without a name, in the first of these folders where one can be made.
+fn temporary(folders: &[PathBuf]) -> io::Result<File> {
+    let mut refused = Vec::new();
+    let mut kind = io::ErrorKind::NotFound;
+    for folder in folders {
+        match tempfile::tempfile_in(folder) {
+            Ok(file) => return Ok(file),
+            Err(error) => {
+                kind = error.kind();
+                refused.push(format!("{}: {error}", folder.display()));
+            }
+        }
     }
-    let mut held = Vec::new();
-    from.read_to_end(&mut held)?;
-    Ok(Bytes::Held(held))
+    let refused = refused.join("; ");
+    let words = format!("no temporary file can be made ({refused}); name a folder in TMPDIR");
+    Err(io::Error::new(kind, words))
 }
 
 impl Deref for Input {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        match &self.bytes {
-            Bytes::Mapped(map) => map,
-            Bytes::Held(held) => held,
-        }
+        self.bytes.as_deref().unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_temporary_file_is_made_where_it_can_be_or_every_refusal_is_named() {
+        let there = tempfile::tempdir().expect("a folder");
+        let [gone, there] = [there.path().join("gone"), there.path().to_owned()];
+        assert!(temporary(&[gone.clone(), there]).is_ok());
+        let refused =
+            temporary(&[gone.clone(), gone.join("too")]).expect_err("refused").to_string();
+        assert!(refused.contains("gone:") && refused.contains("gone/too:"), "{refused}");
+        assert!(refused.contains("TMPDIR"), "{refused}");
     }
 }

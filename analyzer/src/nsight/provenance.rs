@@ -1,9 +1,9 @@
 //! Whether the directory is of the trace's run.
 
 use super::files;
+use crate::input::document;
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Component, Path};
 use tmrun_formats::evidence::{GpuArtifact, GpuBinding, GpuCapture, GpuProvenance};
@@ -57,7 +57,7 @@ pub(super) fn of(
 }
 
 fn manifest(folder: &Path) -> Result<GpuCapture<'static>, String> {
-    let text = fs::read(folder.join(MANIFEST)).map_err(|error| match error.kind() {
+    let text = document(&folder.join(MANIFEST)).map_err(|error| match error.kind() {
         ErrorKind::NotFound => format!("there is no {MANIFEST}"),
         _ => format!("{MANIFEST}: cannot be read: {error}"),
     })?;

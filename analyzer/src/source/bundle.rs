@@ -1,5 +1,7 @@
 //! A bundle, as far as questions need it: its trace, its slice of the recording, and what Nsight saw.
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -9,7 +11,7 @@ use tmrun_formats::trace::TraceDocument;
 
 use super::SourceError;
 use crate::bundle::{self, RECORDING, is_staging};
-use crate::input::Input;
+use crate::input::{Input, InputError};
 
 /// A bundle's files.
 #[derive(Debug)]
@@ -49,7 +51,13 @@ pub(super) fn trace_in(path: &Path) -> Result<PathBuf, SourceError> {
         return Ok(path.to_owned());
     }
     let trace = path.join(TRACE);
-    if trace.is_file() { Ok(trace) } else { Err(SourceError::NoBundle { path: path.to_owned() }) }
+    match fs::metadata(&trace) {
+        Ok(found) if found.is_file() => Ok(trace),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => {
+            Err(InputError::File { path: trace, source }.into())
+        }
+        _ => Err(SourceError::NoBundle { path: path.to_owned() }),
+    }
 }
 
 impl Bundle {
