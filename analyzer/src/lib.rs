@@ -79,6 +79,7 @@ pub mod capture;
 pub mod comparison;
 pub mod convert;
 pub mod diff;
+pub mod escape;
 pub mod evidence;
 pub mod input;
 pub mod nsight;

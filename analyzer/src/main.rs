@@ -4,11 +4,11 @@ mod cli;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 fn main() -> ExitCode {
     // Where that is refused, a file that is cut short ends the command all the same.
     let _ = tmrun::input::exit_when_cut("tmrun");
-    let answer = cli::Cli::parse().run();
-    cli::exit_code(answer)
+    match cli::parse() {
+        Ok(cli) => cli::exit_code(cli.run()),
+        Err(code) => code,
+    }
 }

@@ -36,7 +36,7 @@ fn cut(folder: &Path) {
 }
 
 const LINE: &str =
-    "tmrun: run\\u{a}ning.tmrun: was cut short while it was read, or can be read no more\n";
+    "tmrun: run\\nning.tmrun: was cut short while it was read, or can be read no more\n";
 
 #[test]
 fn a_file_that_is_cut_short_ends_the_command_with_a_line_that_names_it() {

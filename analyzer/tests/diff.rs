@@ -163,6 +163,36 @@ fn two_files_are_held_against_each_other_whatever_they_are() {
 }
 
 #[test]
+fn a_bundle_is_of_one_step_as_for_every_other_command() {
+    let file = named(Builder::started())
+        .records(0, &one_step(1, 10_000, [1_000, 2_000], 0))
+        .records(0, &one_step(2, 20_000, [1_000, 3_000], 0))
+        .finish();
+    let folder = Folder::with(&file);
+    for step in ["1", "2"] {
+        let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", step, "-o", step]);
+        assert_eq!(code, 0, "{err}");
+    }
+    let (code, bundles, _) = diff(&folder, &["./1", "./2"]);
+    assert_eq!(code, 0);
+    let (code, steps, _) = diff(&folder, &["./1", "./2", "--step", "1", "--step", "2"]);
+    assert_eq!((code, &steps), (0, &bundles));
+    let (code, mixed, _) = diff(&folder, &["in.tmrun", "./2", "--step", "1", "--step", "2"]);
+    assert_eq!((code, &mixed["spans"]), (0, &bundles["spans"]));
+    for arguments in [
+        &["diff", "./1", "./2", "--step", "7"][..],
+        &["diff", "./1", "./2", "--step", "1"],
+        &["diff", "in.tmrun", "./2", "--step", "1"],
+        &["diff", "./1", "./2", "--step", "2", "--step", "1"],
+        &["summary", "./1", "--step", "7"],
+    ] {
+        let (code, out, err) = folder.tmrun(arguments);
+        assert_eq!((code, &*out), (2, ""), "{arguments:?}: {err}");
+        assert!(err.contains("alone; leave out --step"), "{err}");
+    }
+}
+
+#[test]
 fn a_step_that_broke_off_is_said_to_and_lasts_until_then() {
     let folder = Folder::with(b"");
     probed::failed(&folder.path("run.tmrun"));

@@ -1,30 +1,12 @@
 //! The report for people: one line a finding, the worst first.
 
 use super::report::{AuditReport, ParamIdentity};
+use crate::escape::escaped;
 use std::fmt;
 
 impl fmt::Display for ParamIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", Shown(&self.root), Shown(&self.key))
-    }
-}
-
-/// Text out of a file, fit for a terminal: control characters cannot act on it.
-struct Shown<'a>(&'a str);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        use fmt::Write;
-        for character in self.0.chars() {
-            let acts = character.is_control()
-                || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-            if acts {
-                write!(f, "{}", character.escape_default())?;
-            } else {
-                f.write_char(character)?;
-            }
-        }
-        Ok(())
+        write!(f, "{}:{}", escaped(&self.root), escaped(&self.key))
     }
 }
 
@@ -35,7 +17,7 @@ impl fmt::Display for List<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 6;
         for (index, item) in self.0.iter().take(SHOWN).enumerate() {
-            write!(f, "{}{}", if index == 0 { "" } else { ", " }, Shown(item))?;
+            write!(f, "{}{}", if index == 0 { "" } else { ", " }, escaped(item))?;
         }
         match self.0.len().saturating_sub(SHOWN) {
             0 => Ok(()),
@@ -56,11 +38,11 @@ impl fmt::Display for Since {
 impl fmt::Display for AuditReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for it in &self.identity_mismatches {
-            let (expected, observed) = (Shown(&it.expected), Shown(&it.observed));
+            let (expected, observed) = (escaped(&it.expected), escaped(&it.observed));
             writeln!(f, "identity: {} should be {expected}, the trace has {observed}", it.field)?;
         }
         for it in &self.tensor_conflicts {
-            let (id, kind) = (Shown(&it.static_id), it.kind.name());
+            let (id, kind) = (escaped(&it.static_id), it.kind.name());
             writeln!(f, "conflict: tensor {id}: {kind} is {} (unknown)", List(&it.values))?;
         }
         for it in &self.gradient_conflicts {
@@ -81,7 +63,7 @@ impl fmt::Display for AuditReport {
             writeln!(f, "non-finite: gradient {}{}{then}", it.identity, Since(it.first_step))?;
         }
         for it in &self.extra.non_finite_values {
-            let (place, since) = (Shown(&it.place), Since(it.first_step));
+            let (place, since) = (escaped(&it.place), Since(it.first_step));
             writeln!(f, "non-finite: {} elements at {place}{since}", it.elements)?;
         }
         for (what, list) in [("missing", &self.missing_gradients), ("zero", &self.zero_gradients)] {
@@ -90,13 +72,13 @@ impl fmt::Display for AuditReport {
             }
         }
         for identity in &self.saturating_activations {
-            writeln!(f, "saturated: {}", Shown(&identity.key))?;
+            writeln!(f, "saturated: {}", escaped(&identity.key))?;
         }
         for id in &self.extra.saturated_without_source {
-            writeln!(f, "saturated: {} (names no source)", Shown(id))?;
+            writeln!(f, "saturated: {} (names no source)", escaped(id))?;
         }
         for id in &self.extra.inverted_ranges {
-            writeln!(f, "range: {} has its min above its max", Shown(id))?;
+            writeln!(f, "range: {} has its min above its max", escaped(id))?;
         }
         if self.extra.lost_gaps > 0 {
             writeln!(f, "lost: the trace declares {} gaps of lost records", self.extra.lost_gaps)?;
@@ -111,7 +93,7 @@ impl fmt::Display for AuditReport {
 impl AuditReport {
     fn remarks(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for id in &self.extra.tensors_varying_by_step {
-            let id = Shown(id);
+            let id = escaped(id);
             writeln!(f, "note: tensor {id} differs between steps only, such as in a last batch")?;
         }
         for field in &self.extra.identity_unchecked {

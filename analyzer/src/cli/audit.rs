@@ -1,6 +1,5 @@
 //! `tmrun audit TRACE`: runtime JSON from anyone, held against its own rules and against itself.
 
-use std::io;
 use std::path::PathBuf;
 
 use tmrun::audit::{AuditReport, ExpectedIdentity, audit};
@@ -52,7 +51,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, Failure> {
         Ok(trace) => trace,
         Err(error) => {
             if args.json {
-                write(args, &rejection(&error.to_string()))?;
+                args.output.write_json_text(&rejection(&error.to_string()))?;
             }
             say(format_args!("{}: rejected: {error}", input.name()));
             return Ok(Outcome::No);
@@ -61,20 +60,15 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, Failure> {
     let expected =
         ExpectedIdentity { analysis_id: args.analysis_id.clone(), build_id: args.build_id.clone() };
     let report = audit(&trace, Some(&expected));
-    let answer = match args.json {
-        true => as_json(&trace, &report)?,
-        false => format!("{}{report}", summary(&trace)).into_bytes(),
-    };
-    write(args, &answer)?;
+    match args.json {
+        true => write_json(args, &trace, &report)?,
+        false => args.output.write_text(&format!("{}{report}", summary(&trace)))?,
+    }
     if args.strict && report.has_findings() {
         say(format_args!("{}: refused by --strict: it has findings", input.name()));
         return Ok(Outcome::No);
     }
     Ok(Outcome::Done)
-}
-
-fn write(args: &AuditArgs, answer: &[u8]) -> Result<(), Failure> {
-    args.output.write(|out| Ok(out.write_all(answer)?))
 }
 
 fn rejection(error: &str) -> Vec<u8> {
@@ -88,7 +82,11 @@ fn rejection(error: &str) -> Vec<u8> {
 }
 
 /// The report's keys at the top level, as the neighbour has them, and ours beside them.
-fn as_json(trace: &RuntimeDocument, report: &AuditReport) -> io::Result<Vec<u8>> {
+fn write_json(
+    args: &AuditArgs,
+    trace: &RuntimeDocument,
+    report: &AuditReport,
+) -> Result<(), Failure> {
     #[derive(serde::Serialize)]
     struct Answer<'a> {
         accepted: bool,
@@ -99,17 +97,14 @@ fn as_json(trace: &RuntimeDocument, report: &AuditReport) -> io::Result<Vec<u8>>
         #[serde(flatten)]
         report: &'a AuditReport,
     }
-    let answer = Answer {
+    args.output.write_json(&Answer {
         accepted: true,
         schema: &trace.schema,
         records: trace.len(),
         clean: report.is_clean(),
         findings: report.has_findings(),
         report,
-    };
-    let mut out = serde_json::to_vec_pretty(&answer)?;
-    out.push(b'\n');
-    Ok(out)
+    })
 }
 
 fn summary(trace: &RuntimeDocument) -> String {

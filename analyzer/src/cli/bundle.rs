@@ -1,6 +1,5 @@
 //! `tmrun bundle FILE -o DIR`: one step's evidence, published whole or not at all.
 
-use std::io::{self, Write};
 use std::path::PathBuf;
 
 use tmrun::bundle::{Request, leftovers, publish};
@@ -9,6 +8,7 @@ use tmrun::slice::Region;
 use tmrun_formats::bundle::PublicationStatus;
 
 use super::loss::Loss;
+use super::output::{OutputArgs, is_stdio};
 use super::{Failure, Outcome, open, say};
 
 /// Publish the evidence of one step as a bundle: a directory that appears whole or not at all
@@ -51,6 +51,11 @@ pub(super) struct BundleArgs {
 }
 
 pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
+    if is_stdio(&args.output) {
+        return Err(Failure::Usage(
+            "-o - is standard output, and a bundle is a directory: name one (./- if it is called so)",
+        ));
+    }
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let region = Region::of(&recording, args.step)?;
@@ -79,9 +84,7 @@ pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
     if let Some(invalid) = &published.invalid {
         say(format_args!("{}: its trace is {invalid}", receipt.bundle_path));
     }
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, receipt).map_err(io::Error::from)?;
-    out.write_all(b"\n")?;
+    OutputArgs::stdout().write_json(receipt)?;
     open::say_if_not_finished(&recording);
     Ok(Loss::of_gaps(published.lost.iter()).outcome(input.name()))
 }

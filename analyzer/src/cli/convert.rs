@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::ValueEnum;
 use tmrun::convert::{Form, Options, Plan, Schema};
+use tmrun::escape::JsonWriter;
 use tmrun::input::Input;
 use tmrun_formats::Phase;
 
@@ -105,7 +106,15 @@ pub(super) fn run(args: &ConvertArgs) -> Result<Outcome, Failure> {
         ));
     }
     let progress = Progress::new(plan.work(), "converting");
-    let written = args.output.write(|out| Ok(plan.write(out, &|more| progress.add(more))?));
+    let is_terminal = args.output.is_terminal();
+    let written = args.output.write(|out| {
+        let add = |more| progress.add(more);
+        match is_terminal {
+            true => plan.write(&mut JsonWriter(out), &add)?,
+            false => plan.write(out, &add)?,
+        }
+        Ok(())
+    });
     progress.finish();
     written?;
     if let Some(step) = args.step.filter(|_| plan.is_gone()) {

@@ -2,11 +2,10 @@
 
 mod text;
 
-use std::io;
 use std::path::PathBuf;
 
 use tmrun::diff::diff;
-use tmrun::source::{Source, SourceKind, Subject};
+use tmrun::source::{Source, Subject};
 
 use super::loss::Loss;
 use super::output::OutputArgs;
@@ -34,7 +33,7 @@ pub(super) struct DiffArgs {
     /// recordings (.tmrun), traces (JSONL), bundles
     #[arg(value_name = "FILE", num_args = 1..=2, required = true)]
     files: Vec<PathBuf>,
-    /// The steps; one is taken from both recordings
+    /// The step of each; one is that of both
     #[arg(long, value_name = "N")]
     step: Vec<u64>,
     /// So many rows of a list at most
@@ -51,9 +50,7 @@ pub(super) struct DiffArgs {
 }
 
 pub(super) fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
-    for file in &args.files {
-        args.output.check(file)?;
-    }
+    args.output.check_all(&args.files)?;
     let sources: Result<Vec<_>, _> = args.files.iter().map(|file| Source::open(file)).collect();
     let sources = sources?;
     match (&*sources, &*args.step) {
@@ -66,15 +63,18 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
             "one file is held against itself by two of its steps: give --step A --step B, or two files",
         )),
         ([left, right], steps) => {
-            let step = |source: &Source, at: usize| match steps {
-                [] => Ok(None),
-                &[both] => Ok((source.kind() == SourceKind::Recording).then_some(both)),
-                [_, _] => Ok(steps.get(at).copied()),
-                _ => Err(Failure::Usage("two are held against each other: give two steps at most")),
+            let (a, b) = match *steps {
+                [] => (None, None),
+                [both] => (Some(both), Some(both)),
+                [a, b] => (Some(a), Some(b)),
+                _ => {
+                    return Err(Failure::Usage(
+                        "two are held against each other: give two steps at most",
+                    ));
+                }
             };
-            let steps = (step(left, 0)?, step(right, 1)?);
             let (left, right) = (open::source(left)?, open::source(right)?);
-            let (a, b) = (left.part(steps.0)?, right.part(steps.1)?);
+            let (a, b) = (left.part(a)?, right.part(b)?);
             write(args, [&a.subject(), &b.subject()])
         }
         _ => Err(Failure::Usage("two are held against each other: give one file or two")),
@@ -86,14 +86,7 @@ fn write(args: &DiffArgs, subjects: [&Subject<'_>; 2]) -> Result<Outcome, Failur
     let limit = if args.all { usize::MAX } else { args.limit };
     let found =
         open::told(&format!("{} and {}", a.input.path, b.input.path), diff(subjects, limit))?;
-    let is_table = args.output.is_for_people(args.json);
-    args.output.write(|mut out| {
-        if is_table {
-            return Ok(out.write_all(text::page(&found).as_bytes())?);
-        }
-        serde_json::to_writer_pretty(&mut out, &found).map_err(io::Error::from)?;
-        Ok(out.write_all(b"\n")?)
-    })?;
+    args.output.write_document(args.json, &found, text::page)?;
     let outcomes = subjects.map(|subject| Loss::of_gaps(subject.lost()).outcome(&name(subject)));
     Ok(if outcomes.contains(&Outcome::Lost) { Outcome::Lost } else { Outcome::Done })
 }

@@ -21,6 +21,8 @@ mod summary;
 mod text;
 mod verify;
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -28,6 +30,7 @@ use clap::{Parser, Subcommand};
 use tmrun::bundle::PublishError;
 use tmrun::comparison::{CampaignError, LoadError, SeriesError};
 use tmrun::convert::ConvertError;
+use tmrun::escape::{acts, escaped};
 use tmrun::evidence::EvidenceError;
 use tmrun::input::InputError;
 use tmrun::query::QueryError;
@@ -132,7 +135,7 @@ pub(crate) enum Failure {
     /// The command line asks for what does not go together.
     #[error("{0}")]
     Usage(&'static str),
-    /// Something else could not be read or written.
+    /// Something could not be written; of the output that is said as [`output::OutputError`].
     #[error(transparent)]
     Io(#[from] io::Error),
 }
@@ -151,27 +154,30 @@ impl Failure {
 
     /// Whoever read the output has seen enough.
     fn is_broken_pipe(&self) -> bool {
-        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
-        match self {
-            Self::Io(error)
-            | Self::Convert(ConvertError::Io(error))
-            | Self::Salvage(SalvageError::Io(error)) => broken(error),
-            Self::Output(error) => error.is_broken_pipe(),
-            Self::Input(_)
-            | Self::Open(_)
-            | Self::Convert(_)
-            | Self::Salvage(_)
-            | Self::Source(_)
-            | Self::Evidence { .. }
-            | Self::Query(_)
-            | Self::Load(_)
-            | Self::Series(_)
-            | Self::Campaign(_)
-            | Self::Region(_)
-            | Self::Publish(_)
-            | Self::Usage(_) => false,
-        }
+        matches!(self, Self::Output(error) if error.is_broken_pipe())
     }
+}
+
+/// What the user typed. Where that is no command, or asks for help, it is answered here.
+pub(crate) fn parse() -> Result<Cli, ExitCode> {
+    let typed: Vec<OsString> = env::args_os().collect();
+    let error = match Cli::try_parse_from(&typed) {
+        Ok(cli) => return Ok(cli),
+        Err(error) => error,
+    };
+    if !error.use_stderr() {
+        let printed = error.print().and_then(|()| io::stdout().flush());
+        let printed = printed.map_err(|error| output::OutputError::Stdout(error).into());
+        return Err(exit_code(printed.map(|()| Outcome::Done)));
+    }
+    // It repeats what was typed, between escapes of its own. So it is made of what can be shown.
+    let shown = typed.iter().map(|argument| match argument.to_string_lossy() {
+        text if text.contains(acts) => escaped(&text).into_owned().into(),
+        _ => argument.clone(),
+    });
+    let error = Cli::try_parse_from(shown).err().unwrap_or(error);
+    let _ = error.print();
+    Err(ExitCode::from(2))
 }
 
 impl Cli {
@@ -211,12 +217,10 @@ pub(crate) fn exit_code(answer: Result<Outcome, Failure>) -> ExitCode {
 }
 
 /// A line on standard error, and one line only: what comes from a file cannot forge another, steer the
-/// terminal, or go on for ever. When standard error is closed, nobody wants to know.
+/// terminal, or go on for ever; of a long one the middle is left out, because the name is in front and the
+/// reason at the end. When standard error is closed, nobody wants to know.
 pub(crate) fn say(line: std::fmt::Arguments<'_>) {
     const LONGEST: usize = 2000;
-    let mut text = String::new();
-    for c in line.to_string().chars().take(LONGEST) {
-        if c.is_control() { text.extend(c.escape_unicode()) } else { text.push(c) }
-    }
-    let _ = writeln!(io::stderr().lock(), "{text}");
+    let line = line.to_string();
+    let _ = writeln!(io::stderr().lock(), "{}", escaped(&text::ends(&line, LONGEST)));
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use tmrun::bundle::around;
+use tmrun::escape::JsonWriter;
 
 use super::Failure;
 
@@ -85,6 +86,28 @@ impl OutputError {
 }
 
 impl OutputArgs {
+    /// Standard output, of a command whose result always goes there.
+    pub(super) fn stdout() -> Self {
+        Self { output: "-".into(), force: false }
+    }
+
+    /// [`check`](Self::check), of each of several inputs; of standard input there is one.
+    pub(super) fn check_all<'i>(
+        &self,
+        inputs: impl IntoIterator<Item = &'i PathBuf>,
+    ) -> Result<(), Failure> {
+        let mut has_stdin = false;
+        for input in inputs {
+            self.check(input)?;
+            if is_stdio(input) && std::mem::replace(&mut has_stdin, true) {
+                return Err(Failure::Usage(
+                    "- is standard input, which can be read once: name a file for the others",
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses at once what would be refused in the end: to replace a file without `--force`, and to
     /// replace the input at all. What is not a regular file (a pipe, `/dev/null`) is written to and
     /// never replaced.
@@ -97,7 +120,7 @@ impl OutputArgs {
                 .map(|file| (file.dev(), file.ino()))
         };
         let same = identity(input).is_some_and(|input| identity(&self.output) == Some(input));
-        if same && !self.is_stdout() && input.as_os_str() != "-" {
+        if same && !self.is_stdout() && !is_stdio(input) {
             return Err(OutputError::Input { path: self.output.clone() });
         }
         Ok(())
@@ -122,12 +145,12 @@ impl OutputArgs {
     }
 
     pub(super) fn is_stdout(&self) -> bool {
-        self.output.as_os_str() == "-"
+        is_stdio(&self.output)
     }
 
-    /// Whether somebody reads the result on a terminal who did not ask for JSON.
-    pub(super) fn is_for_people(&self, json: bool) -> bool {
-        !json && self.is_stdout() && io::stdout().is_terminal()
+    /// Whether the result shows on a terminal.
+    pub(super) fn is_terminal(&self) -> bool {
+        self.is_stdout() && io::stdout().is_terminal()
     }
 
     /// Writes a document: as JSON, or as a page where that was not asked for and people look.
@@ -137,14 +160,29 @@ impl OutputArgs {
         document: &D,
         page: impl FnOnce(&D) -> String,
     ) -> Result<(), Failure> {
-        let people = self.is_for_people(json);
-        self.write(|mut out| {
-            if people {
-                return Ok(out.write_all(page(document).as_bytes())?);
-            }
+        match !json && self.is_terminal() {
+            true => self.write_text(&page(document)),
+            false => self.write_json(document),
+        }
+    }
+
+    /// Writes a document as JSON.
+    pub(super) fn write_json(&self, document: &impl Serialize) -> Result<(), Failure> {
+        self.write(|out| {
+            let mut out = JsonWriter(out);
             serde_json::to_writer_pretty(&mut out, document).map_err(io::Error::from)?;
             Ok(out.write_all(b"\n")?)
         })
+    }
+
+    /// Writes a document that is JSON already.
+    pub(super) fn write_json_text(&self, document: &[u8]) -> Result<(), Failure> {
+        self.write(|out| Ok(JsonWriter(out).write_all(document)?))
+    }
+
+    /// Writes a page for people.
+    pub(super) fn write_text(&self, page: &str) -> Result<(), Failure> {
+        self.write(|out| Ok(out.write_all(page.as_bytes())?))
     }
 
     /// Lets `write` write the result. A file is written beside its place, synchronised, and renamed
@@ -155,20 +193,17 @@ impl OutputArgs {
     ) -> Result<(), Failure> {
         self.check_place()?;
         if self.is_stdout() {
-            let mut stdout = BufWriter::new(io::stdout().lock());
-            let written = write(&mut stdout);
-            let written = written.and_then(|()| Ok(stdout.flush().map_err(OutputError::Stdout)?));
             // Whoever read it has seen enough. That changes nothing about the answer.
-            return written
-                .or_else(|failure| failure.is_broken_pipe().then_some(()).ok_or(failure));
+            return match fill(io::stdout().lock(), OutputError::Stdout, write) {
+                Err(failure) if !failure.is_broken_pipe() => Err(failure),
+                _ => Ok(()),
+            };
         }
         let path = &self.output;
         let failed = |source| OutputError::File { path: path.clone(), source };
         if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
             let file = OpenOptions::new().write(true).open(path).map_err(failed)?;
-            let mut file = BufWriter::new(file);
-            write(&mut file)?;
-            return Ok(file.flush().map_err(failed)?);
+            return fill(file, failed, write).map(drop);
         }
         let folder = folder_of(path);
         let beside = tempfile::Builder::new()
@@ -177,9 +212,7 @@ impl OutputArgs {
             .tempfile_in(folder)
             // Of the names in it, only the one that was asked for says something.
             .map_err(|error| failed(error.kind().into()))?;
-        let mut file = BufWriter::new(beside);
-        write(&mut file)?;
-        let beside = file.into_inner().map_err(|error| failed(error.into_error()))?;
+        let beside = fill(beside, failed, write)?;
         beside.as_file().sync_all().map_err(failed)?;
         self.place(beside)?;
         Ok(File::open(folder).and_then(|folder| folder.sync_all()).map_err(failed)?)
@@ -199,6 +232,58 @@ impl OutputArgs {
             Err(error) => Err(OutputError::File { path, source: error.error }),
         }
     }
+}
+
+/// Lets `write` write all of a result. What fails of the output itself is `failed`, whatever `write`
+/// makes of it.
+fn fill<W: Write>(
+    out: W,
+    failed: impl Fn(io::Error) -> OutputError,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
+) -> Result<W, Failure> {
+    let mut sink = Sink { out: BufWriter::new(out), failed: None };
+    let written = write(&mut sink).and_then(|()| Ok(sink.flush()?));
+    if let Some(error) = sink.failed {
+        return Err(failed(error).into());
+    }
+    written?;
+    Ok(sink.out.into_inner().map_err(|error| failed(error.into_error()))?)
+}
+
+/// A writer that remembers what went wrong with it.
+struct Sink<W: Write> {
+    out: BufWriter<W>,
+    failed: Option<io::Error>,
+}
+
+impl<W: Write> Sink<W> {
+    fn keep<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
+        done.map_err(|error| {
+            let kind = error.kind();
+            // That one is tried again.
+            if kind != io::ErrorKind::Interrupted {
+                self.failed = Some(error);
+            }
+            kind.into()
+        })
+    }
+}
+
+impl<W: Write> Write for Sink<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes);
+        self.keep(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let flushed = self.out.flush();
+        self.keep(flushed)
+    }
+}
+
+/// Whether a path stands for standard input or output.
+pub(super) fn is_stdio(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
 fn folder_of(path: &Path) -> &Path {

@@ -27,7 +27,7 @@ Exit codes:
 Examples:
   tmrun overview bundle
   tmrun overview run.tmrun --step 4711 --json | jq .missing
-  tmrun overview trace.jsonl | jq -r '.next_queries[].argv | join(\" \")'")]
+  tmrun overview trace.jsonl | jq -r '.next_queries[].argv | @sh'")]
 pub(super) struct OverviewArgs {
     /// A recording (.tmrun), a trace (JSONL) or a bundle; - reads standard input
     #[arg(value_name = "INPUT")]
@@ -45,11 +45,10 @@ pub(super) struct OverviewArgs {
 pub(super) fn run(args: &OverviewArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
     open::evidence(&args.input, args.step, |name, subject, evidence| {
-        let answer = match args.output.is_for_people(args.json) {
-            true => page(subject, evidence),
-            false => overview(subject, evidence),
-        };
-        args.output.write(|out| Ok(out.write_all(answer.as_bytes())?))?;
+        match !args.json && args.output.is_terminal() {
+            true => args.output.write_text(&page(subject, evidence))?,
+            false => args.output.write_json_text(overview(subject, evidence).as_bytes())?,
+        }
         Ok(Loss::of_gaps(subject.lost()).outcome(name))
     })
 }

@@ -35,8 +35,7 @@ pub(super) struct ProtocolArgs {
 }
 
 pub(super) fn run(args: &ProtocolArgs) -> Result<Outcome, Failure> {
-    let document = format!("{:#}\n", document());
-    args.output.write(|out| Ok(out.write_all(document.as_bytes())?))?;
+    args.output.write_json(&document())?;
     Ok(Outcome::Done)
 }
 

@@ -2,9 +2,9 @@
 
 mod join;
 
-use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 
+use tmrun::escape::escaped;
 use tmrun::input::Input;
 use tmrun::salvage::{Written, salvage};
 use tmrun::scan::{Missing, Recording};
@@ -51,7 +51,7 @@ const LINES: usize = 20;
 const PLACES: usize = 10_000;
 
 pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
-    if args.output.is_stdout() && (args.json || io::stdout().is_terminal()) {
+    if args.output.is_stdout() && (args.json || args.output.is_terminal()) {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
@@ -88,12 +88,14 @@ fn report(
         return Ok(());
     }
     let kept = plural(written.kept, "record");
-    let line = format!("{output}: {kept} of {name}, {}\n", plural(written.bytes, "byte"));
-    let answer = match args.json {
-        true => as_json(recording, &output.to_string(), written, loss),
-        false => line.into_bytes(),
-    };
-    Ok(io::stdout().lock().write_all(&answer)?)
+    let line = format!("{output}: {kept} of {name}, {}", plural(written.bytes, "byte"));
+    match args.json {
+        true => {
+            let answer = as_json(recording, &output.to_string(), written, loss);
+            OutputArgs::stdout().write_json_text(&answer)
+        }
+        false => OutputArgs::stdout().write_text(&format!("{}\n", escaped(&line))),
+    }
 }
 
 fn say_what_is_missing(recording: &Recording<'_>) {

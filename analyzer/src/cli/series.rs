@@ -45,9 +45,7 @@ pub(super) struct SeriesArgs {
 }
 
 pub(super) fn run(args: &SeriesArgs) -> Result<Outcome, Failure> {
-    for input in args.bundles.iter().chain(&args.campaign) {
-        args.output.check(input)?;
-    }
+    args.output.check_all(args.bundles.iter().chain(&args.campaign))?;
     let series = match &args.campaign {
         Some(campaign) => series(&published(campaign)?, args.label_prefix.as_deref())?,
         None => series(&args.bundles, args.label_prefix.as_deref())?,

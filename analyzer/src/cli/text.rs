@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use tmrun::escape::escaped;
 pub(super) use tmrun::readable::{duration, number, plural};
 
 /// The longest text from a file that a line shows.
@@ -14,31 +15,23 @@ pub(super) fn plain(text: &str) -> Cow<'_, str> {
     plain_up_to(text, LONGEST)
 }
 
-/// The same with another length.
+/// The same with another length, in characters.
 pub(super) fn plain_up_to(text: &str, longest: usize) -> Cow<'_, str> {
-    let tame = |c: char| !c.is_control() && !turns(c);
-    if text.len() <= longest && text.chars().all(tame) {
-        return Cow::Borrowed(text);
-    }
-    let mut shown = String::new();
-    for (i, c) in text.chars().enumerate() {
-        if i >= longest {
-            let _ = write!(shown, "… ({} bytes)", text.len());
-            break;
-        }
-        match tame(c) {
-            true => shown.push(c),
-            false => shown.extend(c.escape_default()),
-        }
-    }
-    Cow::Owned(shown)
+    let Some((end, _)) = text.char_indices().nth(longest) else { return escaped(text) };
+    let shown = escaped(text.get(..end).unwrap_or_default());
+    format!("{shown}… ({} bytes)", text.len()).into()
 }
 
-/// Characters that break lines or turn the writing direction.
-fn turns(c: char) -> bool {
-    matches!(c, '\u{2028}' | '\u{2029}' | '\u{200e}' | '\u{200f}')
-        || ('\u{202a}'..='\u{202e}').contains(&c)
-        || ('\u{2066}'..='\u{2069}').contains(&c)
+/// Of a text that is too long its beginning and its end, and how much is left out between them.
+pub(super) fn ends(text: &str, longest: usize) -> Cow<'_, str> {
+    let Some(left_out) = text.chars().count().checked_sub(longest).filter(|&n| n > 0) else {
+        return text.into();
+    };
+    let half = longest / 2;
+    let place = |nth: usize| text.char_indices().nth(nth).map_or(text.len(), |(at, _)| at);
+    let (first, last) = (place(half), place(half.saturating_add(left_out)));
+    let [first, last] = [text.get(..first), text.get(last..)].map(Option::unwrap_or_default);
+    format!("{first} … {} left out … {last}", plural(left_out as u64, "character")).into()
 }
 
 /// By how much a length of time changed.
@@ -109,9 +102,18 @@ mod tests {
     fn text_from_a_file_cannot_control_the_terminal() {
         assert_eq!(plain("encoder.layers.3"), "encoder.layers.3");
         assert_eq!(plain("a\x1b[2Jb\n"), "a\\u{1b}[2Jb\\n");
-        assert_eq!(plain("\u{202e}\u{2028}"), "\\u{202e}\\u{2028}");
+        assert_eq!(plain("\u{202e}\u{2028}\u{feff}"), "\\u{202e}\\u{2028}\\u{feff}");
         assert!(plain(&"x".repeat(70_000)).len() < 200);
         assert_eq!(plain("é🙂"), "é🙂");
+    }
+
+    #[test]
+    fn a_long_message_keeps_both_ends_and_says_what_is_left_out() {
+        assert_eq!(ends("é🙂é🙂", 4), "é🙂é🙂");
+        assert_eq!(ends("aé🙂é🙂b", 4), "aé … 2 characters left out … 🙂b");
+        let long = format!("{}: no such file", "x".repeat(10_000));
+        let shown = ends(&long, 100);
+        assert!(shown.ends_with(": no such file") && shown.len() < 200, "{shown}");
     }
 
     #[test]

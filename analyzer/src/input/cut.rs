@@ -6,6 +6,8 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
+use crate::escape::escaped;
+
 /// A mapped input. It is never freed, so that the handler can look at it at any moment: a program
 /// opens few inputs, and a library that installed no handler makes none.
 #[derive(Debug)]
@@ -70,13 +72,7 @@ impl Watch {
             return Self(None);
         };
         let mut message = Vec::new();
-        let name = name.chars().flat_map(|c| {
-            // The name may not forge another line.
-            let escaped = c.is_control().then(|| c.escape_unicode());
-            let plain = escaped.is_none().then_some(c);
-            escaped.into_iter().flatten().chain(plain)
-        });
-        let name: String = name.collect();
+        let name = escaped(name);
         let _ = writeln!(
             message,
             "{program}: {name}: was cut short while it was read, or can be read no more"

@@ -47,9 +47,7 @@ pub(super) struct CompareArgs {
 
 /// Compares. The answer goes to the output, why it is refused to standard error.
 pub(super) fn run(args: &CompareArgs) -> Result<Outcome, Failure> {
-    for input in args.baseline.iter().chain(&args.candidate) {
-        args.output.check(input)?;
-    }
+    args.output.check_all(args.baseline.iter().chain(&args.candidate))?;
     let (baseline, candidate, inputs) = load(args)?;
     let comparison = compare(&baseline, &candidate, inputs);
     args.output.write_document(args.json, &comparison, text::page)?;

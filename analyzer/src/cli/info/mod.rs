@@ -45,11 +45,10 @@ pub(super) fn run(args: &InfoArgs) -> Result<Outcome, Failure> {
     let recording = open::recording(&input, input.name())?;
     let loss = Loss::of(&recording);
     let facts = facts::Facts::of(&recording);
-    let answer = match args.json {
-        true => json::document(&recording, &facts, &loss),
-        false => text::page(&recording, &facts, &loss).into_bytes(),
-    };
-    args.output.write(|out| Ok(out.write_all(&answer)?))?;
+    match args.json {
+        true => args.output.write_json_text(&json::document(&recording, &facts, &loss))?,
+        false => args.output.write_text(&text::page(&recording, &facts, &loss))?,
+    }
     open::say_if_not_finished(&recording);
     Ok(loss.outcome(input.name()))
 }

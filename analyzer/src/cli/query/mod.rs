@@ -160,14 +160,9 @@ fn write(
     notes: &[&str],
     answer: &Answer<'_>,
 ) -> Result<(), Failure> {
-    let is_table = args.output.is_for_people(args.json);
-    args.output.write(|mut out| {
-        if is_table {
-            let answer = serde_json::to_value(answer).map_err(io::Error::from)?;
-            return Ok(out.write_all(text::page(question.kind, notes, &answer).as_bytes())?);
-        }
-        let envelope = Envelope::of(question, input, capabilities, notes, answer);
-        serde_json::to_writer_pretty(&mut out, &envelope).map_err(io::Error::from)?;
-        Ok(out.write_all(b"\n")?)
-    })
+    if !args.json && args.output.is_terminal() {
+        let answer = serde_json::to_value(answer).map_err(io::Error::from)?;
+        return args.output.write_text(&text::page(question.kind, notes, &answer));
+    }
+    args.output.write_json(&Envelope::of(question, input, capabilities, notes, answer))
 }

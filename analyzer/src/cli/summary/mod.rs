@@ -2,7 +2,6 @@
 
 mod text;
 
-use std::io;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -52,10 +51,10 @@ pub(super) struct SummaryArgs {
 pub(super) fn run(args: &SummaryArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
     open::evidence(&args.input, args.step, |name, subject, evidence| {
-        args.output.write(|out| match args.json {
-            true => write_json(subject.input, evidence, out),
-            false => Ok(out.write_all(text::page(name, evidence).as_bytes())?),
-        })?;
+        match args.json {
+            true => args.output.write_json(&Summary::of(subject.input, evidence))?,
+            false => args.output.write_text(&text::page(name, evidence))?,
+        }
         let lost = Loss::of_gaps(subject.lost()).outcome(name);
         let Health { structurally_valid, capture_complete, .. } = evidence.health;
         let refusal = match (structurally_valid, capture_complete) {
@@ -95,31 +94,27 @@ struct StatsCount {
     non_finite_events: usize,
 }
 
-fn write_json(
-    input: SubjectInput<'_>,
-    evidence: &Evidence<'_>,
-    mut out: &mut dyn io::Write,
-) -> Result<(), Failure> {
-    let stats = &evidence.tensor_stats;
-    let summary = Summary {
-        schema: schemas::SUMMARY,
-        input,
-        provenance: &evidence.provenance,
-        health: &evidence.health,
-        capabilities: &evidence.capabilities,
-        findings: &evidence.findings,
-        facts: &evidence.facts,
-        gaps: &evidence.gaps,
-        summary: evidence.graph.as_ref().map(|graph| &graph.summary),
-        tensor_stats: StatsCount {
-            events: stats.len(),
-            non_finite_events: stats.iter().filter(|stats| stats.non_finite > 0).count(),
-        },
-        timing: &evidence.timing,
-        memory: &evidence.memory,
-        activations: &evidence.activations,
-        gpu: &evidence.gpu,
-    };
-    serde_json::to_writer_pretty(&mut out, &summary).map_err(io::Error::from)?;
-    Ok(out.write_all(b"\n")?)
+impl<'e, 'd> Summary<'e, 'd> {
+    fn of(input: SubjectInput<'e>, evidence: &'e Evidence<'d>) -> Self {
+        let stats = &evidence.tensor_stats;
+        Self {
+            schema: schemas::SUMMARY,
+            input,
+            provenance: &evidence.provenance,
+            health: &evidence.health,
+            capabilities: &evidence.capabilities,
+            findings: &evidence.findings,
+            facts: &evidence.facts,
+            gaps: &evidence.gaps,
+            summary: evidence.graph.as_ref().map(|graph| &graph.summary),
+            tensor_stats: StatsCount {
+                events: stats.len(),
+                non_finite_events: stats.iter().filter(|stats| stats.non_finite > 0).count(),
+            },
+            timing: &evidence.timing,
+            memory: &evidence.memory,
+            activations: &evidence.activations,
+            gpu: &evidence.gpu,
+        }
+    }
 }

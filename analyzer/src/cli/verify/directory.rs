@@ -54,9 +54,7 @@ pub(super) fn run(
         semantic: derived.as_ref().map(of_semantic),
     };
     let matches = document.semantic.as_ref().is_none_or(|d| d.status == "rederived_match");
-    let mut answer = serde_json::to_vec_pretty(&document).map_err(std::io::Error::from)?;
-    answer.push(b'\n');
-    output.write(|out| Ok(out.write_all(&answer)?))?;
+    output.write_json(&document)?;
 
     let name = root.display();
     say_first(problems.iter().map(ToString::to_string), problems.len(), more, &name);

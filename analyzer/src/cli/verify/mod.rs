@@ -5,6 +5,7 @@ mod directory;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
+use tmrun::escape::escaped;
 use tmrun::input::Input;
 use tmrun::scan::{Finding, Recording};
 use tmrun_formats::DecodeError;
@@ -65,11 +66,10 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
     let recording = open::recording(&input, input.name())?;
     let findings = recording.verify();
     let loss = Loss::of(&recording);
-    let answer = match args.json {
-        true => as_json(&recording, &findings, &loss),
-        false => as_text(&recording, &findings).into_bytes(),
-    };
-    args.output.write(|out| Ok(out.write_all(&answer)?))?;
+    match args.json {
+        true => args.output.write_json_text(&as_json(&recording, &findings, &loss))?,
+        false => args.output.write_text(&as_text(&recording, &findings))?,
+    }
     if !findings.is_empty() {
         return Ok(Outcome::No);
     }
@@ -78,7 +78,7 @@ pub(super) fn run(args: &VerifyArgs) -> Result<Outcome, Failure> {
 }
 
 fn as_text(recording: &Recording<'_>, findings: &[Finding]) -> String {
-    let name = recording.name();
+    let name = escaped(recording.name());
     let mut out = String::new();
     for finding in findings.iter().take(LISTED) {
         let _ = writeln!(out, "{name}: {finding}");
