@@ -6,7 +6,11 @@ mod command;
 #[path = "support/traces/mod.rs"]
 mod traces;
 
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
 
 use candle_graph_v10::cli::trace_cli;
 use command::tmrun;
@@ -49,13 +53,13 @@ fn the_overview_has_the_neighbours_numbers() {
         let mut rng = Rng::new(seed);
         let sketch = if seed % 2 == 0 { planes::sketch(&mut rng) } else { base::sketch(&mut rng) };
         let text = sketch.text(&mut rng);
-        std::fs::write(&path, &text).unwrap();
+        fs::write(&path, &text).unwrap();
         let readable = neighbour::document(&text).and_then(neighbour::evidence);
         if !sketch.late.is_empty() || readable.is_err() {
             continue;
         }
         trace_cli::run_overview(&path, Some(&out)).unwrap();
-        let theirs: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+        let theirs: Value = serde_json::from_slice(&fs::read(&out).unwrap()).unwrap();
         let (ours, bytes) = overview(&path);
         assert!(bytes <= OVERVIEW_BYTES);
         for part in [
@@ -132,7 +136,7 @@ fn whatever_is_looked_at_the_overview_is_a_page() {
     }
     lines.push(json!({ "kind": "terminal", "outcome": "complete", "timestamp_ns": 2_000_000 }));
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let (found, bytes) = overview(&path);
     assert!(bytes <= OVERVIEW_BYTES, "{bytes}");
     assert_eq!(found["provenance"]["totals"]["tags"], 2_000);
@@ -142,22 +146,61 @@ fn whatever_is_looked_at_the_overview_is_a_page() {
     lines[0]["capture_contract"]["required_semantic_labels"] = json!([]);
     lines[0]["capture_contract"]["gpu_expected_semantic_labels"] = json!([]);
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    std::fs::write(&path, text).unwrap();
+    fs::write(&path, text).unwrap();
     let (found, bytes) = overview(&path);
     assert!(bytes <= OVERVIEW_BYTES, "{bytes}");
     assert_eq!(found["counts"]["graph_spans"], 100_000);
     assert_eq!(found["timing"]["slowest_host_spans"]["displayed"], 5);
 }
 
+/// The command, run in a folder with a file as its standard input.
+fn run_in(folder: &Path, arguments: &[&OsStr]) -> Output {
+    let mut tmrun = Command::new(env!("CARGO_BIN_EXE_tmrun"));
+    let input = File::open(folder.join("plain.jsonl")).unwrap();
+    tmrun.current_dir(folder).args(arguments).stdin(input).output().unwrap()
+}
+
 #[test]
-fn what_comes_next_can_be_run_as_it_stands() {
+fn what_comes_next_can_be_run_as_it_stands_whatever_the_input_is_called() {
     let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/train.trace.jsonl");
-    let (found, _) = overview(Path::new(sample));
-    for next in found["next_queries"].as_array().unwrap() {
-        let argv: Vec<_> =
-            next["argv"].as_array().unwrap().iter().map(|a| a.as_str().unwrap()).collect();
-        assert_eq!(argv[0], "tmrun");
-        let output = tmrun(&argv[1..]);
-        assert_eq!(output.status.code(), Some(0), "{argv:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let deep: PathBuf = std::iter::repeat_n("d".repeat(250), 10).collect();
+    fs::create_dir_all(folder.path().join(&deep)).unwrap();
+    let deep = deep.join("trace.jsonl").into_os_string().into_string().unwrap();
+    let names =
+        ["plain.jsonl", "-x", "--all", "two words.jsonl", "'\"new\nline", "\u{9b}\u{202e}", &deep];
+    for name in names {
+        fs::copy(sample, folder.path().join(name)).unwrap();
     }
+    for name in names.into_iter().chain(["-"]) {
+        let options = if name == "-" { &[][..] } else { &["--"] };
+        let arguments: Vec<_> = ["overview"].iter().chain(options).chain([&name]).collect();
+        let arguments: Vec<_> = arguments.into_iter().map(OsStr::new).collect();
+        let output = run_in(folder.path(), &arguments);
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let next = found["next_queries"].as_array().unwrap();
+        assert_eq!(next.len(), 2, "{name:?}");
+        for next in next {
+            let argv = next["argv"].as_array().unwrap();
+            let argv: Vec<_> = argv.iter().map(|one| one.as_str().unwrap()).collect();
+            assert_eq!(argv[0], "tmrun");
+            let arguments: Vec<_> = argv[1..].iter().map(OsStr::new).collect();
+            let output = run_in(folder.path(), &arguments);
+            assert_eq!(output.status.code(), Some(0), "{argv:?}");
+            let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+            assert!(answer["result"]["total"].as_u64() > Some(0), "{argv:?}: {answer}");
+        }
+    }
+}
+
+#[test]
+fn nothing_comes_next_where_no_text_names_the_input() {
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../testdata/trace/train.trace.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    fs::copy(sample, folder.path().join("plain.jsonl")).unwrap();
+    let name = OsStr::from_bytes(b"\xff.jsonl");
+    fs::copy(sample, folder.path().join(name)).unwrap();
+    let output = run_in(folder.path(), &[OsStr::new("overview"), name]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["next_queries"], json!([]));
 }

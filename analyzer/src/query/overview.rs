@@ -10,6 +10,7 @@ use super::activations::ranked;
 use super::envelope::TOOL;
 use super::gpu;
 use super::page::{Bounded, Page};
+use crate::escape::json;
 use crate::source::Subject;
 
 /// The label of the document.
@@ -25,14 +26,15 @@ const SPANS: usize = 5;
 /// Bytes of a text; the next one is tried where the document is too long.
 const TEXTS: [usize; 4] = [256, 96, 32, 16];
 
-/// The overview as JSON text, of [`OVERVIEW_BYTES`] at most, with a line end.
+/// The overview as JSON text in which nothing [acts](crate::escape), of [`OVERVIEW_BYTES`] at most, with a
+/// line end.
 pub fn overview(subject: &Subject<'_>, evidence: &Evidence<'_>) -> String {
     let whole = document(subject, evidence);
     let mut text = String::new();
     for longest in TEXTS {
         let mut short = whole.clone();
         shorten(&mut short, longest);
-        text = format!("{short:#}\n");
+        text = json(&format!("{short:#}\n")).into_owned();
         if text.len() <= OVERVIEW_BYTES {
             break;
         }
@@ -174,14 +176,14 @@ fn provenance(run: &TraceRun) -> Value {
 /// The key of command lines, which are of no use when they are cut.
 const NEXT: &str = "next_queries";
 
-/// What to ask next.
+/// What to ask next: nothing, where no argument names the input, or none that fits on the page.
 fn next(subject: &Subject<'_>) -> Value {
-    const LONGEST: usize = 1024;
-    let path = subject.input.path;
-    let is_tame = path.len() <= LONGEST && !path.chars().any(char::is_control);
-    let path = if is_tame { path } else { "INPUT" };
+    /// Of an argument as JSON.
+    const LONGEST: usize = 8 << 10;
+    let fits = |argument: &&str| json(&json!(argument).to_string()).len() <= LONGEST;
+    let Some(input) = subject.argument.filter(fits) else { return json!([]) };
     let query = |purpose: &str, kind: &str, rest: &[&str]| {
-        let mut argv = vec!["tmrun", "query", path];
+        let mut argv = vec!["tmrun", "query", input];
         let step = subject.input.step.unwrap_or_default().to_string();
         if subject.input.region == Some("step") {
             argv.extend(["--step", &step]);

@@ -58,6 +58,7 @@ pub enum SourceKind {
 #[derive(Debug)]
 pub struct Source {
     name: String,
+    argument: Option<String>,
     held: Held,
 }
 
@@ -88,7 +89,7 @@ impl Source {
                 (name, if is_recording { Held::Recording(input) } else { Held::Trace(input) })
             }
         };
-        Ok(Self { name, held })
+        Ok(Self { name, argument: argument(path), held })
     }
 
     /// What it is.
@@ -103,6 +104,11 @@ impl Source {
     /// What messages call it.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// What names it on a command line; `None` where that is no text.
+    pub fn argument(&self) -> Option<&str> {
+        self.argument.as_deref()
     }
 
     /// How many bytes there are to read.
@@ -137,6 +143,13 @@ impl Source {
     fn parse<'i>(&self, input: &'i Input) -> Result<TraceDocument<'i>, SourceError> {
         read(input).map_err(|error| SourceError::Read { name: self.name.clone(), error })
     }
+}
+
+/// A path as an argument that is none of the options.
+fn argument(path: &Path) -> Option<String> {
+    let text = path.to_str()?;
+    let is_option = text.starts_with('-') && text != "-";
+    Some(if is_option { format!("./{text}") } else { text.to_owned() })
 }
 
 /// A source whose bytes were understood.

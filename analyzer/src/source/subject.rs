@@ -81,7 +81,9 @@ impl<'o> Part<'o> {
         };
         let (kind, path) = (self.source.kind(), self.source.name());
         let step = Some(content.trace().run.capture_step);
-        Subject { input: SubjectInput { kind, path, step, region }, content, told, zero_ns, gpu }
+        let input = SubjectInput { kind, path, step, region };
+        let argument = self.source.argument();
+        Subject { input, argument, content, told, zero_ns, gpu }
     }
 }
 
@@ -90,6 +92,8 @@ impl<'o> Part<'o> {
 pub struct Subject<'p> {
     /// Where it is from.
     pub input: SubjectInput<'p>,
+    /// What names that on a command line; `None` where nothing does.
+    pub argument: Option<&'p str>,
     content: Content<'p>,
     /// What the trace has no place for; `None` where nobody has the recording.
     pub told: Option<Told>,
