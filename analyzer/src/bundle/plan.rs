@@ -13,7 +13,7 @@ use super::retry::reconcile;
 #[derive(Debug)]
 pub enum Planned {
     /// It is published.
-    Published(Publication),
+    Published(Box<Publication>),
     /// Nothing is at its place.
     Free {
         /// A hidden file beside the destination that nobody else has the name of, to record it into.
@@ -32,7 +32,7 @@ pub fn plan(destination: &Path, run: &TraceRun) -> Result<Planned, PublishError>
     if let Some(mut found) = reconcile(&place, run)? {
         // A run that is not made yet has no identity to differ by.
         found.differing.retain(|field| field.field != "run_id");
-        return Ok(Planned::Published(Publication::found(found, Vec::new())));
+        return Ok(Planned::Published(Box::new(Publication::found(found, Vec::new()))));
     }
     place.make_parents()?;
     place.refuse_nested()?;
