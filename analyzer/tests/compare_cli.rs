@@ -2,6 +2,10 @@
 
 #[path = "support/bare.rs"]
 mod bare;
+#[path = "support/bundles.rs"]
+mod bundles;
+#[path = "support/probed.rs"]
+mod probed;
 mod support;
 #[path = "support/traces/mod.rs"]
 mod traces;
@@ -34,22 +38,17 @@ fn compare(
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Five runs a side, the last of the candidate changed, each with a `tmrun.json` that is nothing or
-/// that of the changed one.
-fn cohorts(at: &Path, change: impl Fn(&mut Sketch), told: Option<&str>) -> [Vec<PathBuf>; 2] {
+/// Five runs a side, the last of the candidate changed.
+fn cohorts(at: &Path, change: impl Fn(&mut Sketch)) -> [Vec<PathBuf>; 2] {
     ["before", "after"].map(|side| {
         let bundle = |n: u64| {
             let ns = if side == "before" { 100 + n } else { 80 + n };
             let mut run = cohorts::run(&format!("{side}-{n}"), side, ns);
-            let is_last = side == "after" && n == 4;
-            if is_last {
+            if side == "after" && n == 4 {
                 change(&mut run);
             }
-            let trace = run.text(&mut Rng::new(n));
-            let mut files = vec![("trace.jsonl", &*trace)];
-            files.extend(told.filter(|_| is_last).map(|told| ("tmrun.json", told)));
             let folder = at.join(format!("{side}-{n}"));
-            bare::write(&folder, &files);
+            bare::write(&folder, &[("trace.jsonl", &*run.text(&mut Rng::new(n)))]);
             folder
         };
         (0..5).map(bundle).collect()
@@ -59,7 +58,7 @@ fn cohorts(at: &Path, change: impl Fn(&mut Sketch), told: Option<&str>) -> [Vec<
 #[test]
 fn a_pipe_gets_the_neighbours_document_and_exit_code_0() {
     let at = tempfile::tempdir().unwrap();
-    let [before, after] = cohorts(at.path(), |_| (), None);
+    let [before, after] = cohorts(at.path(), |_| ());
     let (code, stdout, stderr) = compare(&["--require-eligible"], &before, &after);
     assert_eq!((code, &*stderr), (0, ""));
     let theirs = at.path().join("theirs.json");
@@ -77,7 +76,7 @@ fn an_ineligible_comparison_is_an_answer_and_with_require_eligible_a_refusal() {
         run.meta["capture_step"] = json!(7);
         run.meta["comparison_identity"]["model_id"] = json!("m2");
     };
-    let [before, after] = cohorts(at.path(), change, None);
+    let [before, after] = cohorts(at.path(), change);
     let (code, answer, stderr) = compare(&[], &before, &after);
     assert_eq!((code, &*stderr), (0, ""));
     let (code, stdout, stderr) = compare(&["--require-eligible", "--json"], &before, &after);
@@ -98,27 +97,28 @@ fn an_ineligible_comparison_is_an_answer_and_with_require_eligible_a_refusal() {
 #[test]
 fn a_refuted_promise_is_named_with_its_gap() {
     let at = tempfile::tempdir().unwrap();
-    let gap = "12 records were dropped on lane 3 (overrun) between 1.5 s and 1.6 s";
-    let told = json!({
-        "schema": "tmrun/bundle/1",
-        "refuted": [{
-            "plane": "operations", "declared": "complete", "instead": "partial", "because": gap,
-        }],
-    });
-    let change = |run: &mut Sketch| run.contract()["operations"] = json!("partial");
-    let [before, after] = cohorts(at.path(), change, Some(&told.to_string()));
-    let (code, stdout, _) = compare(&[], &before, &after);
+    let publish = |name: &str, file: &[u8]| {
+        let root = at.path().join(name);
+        bundles::publish_at(file, Some(2), &root, &mut |_| Ok(())).unwrap();
+        [root]
+    };
+    let whole = publish("whole", &bundles::steps());
+    let gapped = publish("gapped", &bundles::gapped());
+    let (code, stdout, _) = compare(&[], &whole, &gapped);
     assert_eq!(code, 0);
     let document: Value = serde_json::from_str(&stdout).unwrap();
-    let message = document["reasons"][0]["message"].as_str().unwrap();
-    assert!(message.contains("capture_contract.operations is \"partial\""), "{message}");
-    assert!(message.contains("after-4") && message.contains(gap), "{message}");
+    let reasons = document["reasons"].as_array().unwrap();
+    let messages: Vec<_> = reasons.iter().map(|one| one["message"].as_str().unwrap()).collect();
+    let of_plane = |message: &&&str| message.contains("capture_contract.operations is \"partial\"");
+    let message = messages.iter().find(of_plane).unwrap_or_else(|| panic!("{messages:?}"));
+    let gap = "2 records are lost (corrupt) on lane 0, from 200 ns to 250 ns";
+    assert!(message.contains("run-7/step-2") && message.contains(gap), "{message}");
 }
 
 #[test]
 fn what_cannot_be_had_is_1_and_named() {
     let at = tempfile::tempdir().unwrap();
-    let [before, after] = cohorts(at.path(), |_| (), None);
+    let [before, after] = cohorts(at.path(), |_| ());
     let refused = |said: &[&str]| {
         let (code, stdout, stderr) = compare(&[], &before, &after);
         assert_eq!((code, &*stdout), (1, ""), "{said:?}");

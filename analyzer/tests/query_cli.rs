@@ -5,7 +5,7 @@ mod support;
 #[path = "support/probed.rs"]
 mod probed;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use support::Builder;
 use support::command::{Folder, tmrun};
 use support::record::{gap, gradient, step};
@@ -151,6 +151,33 @@ fn a_hundred_thousand_steps_are_ranked_and_counted() {
         .map(|row| (row["step"].as_u64().unwrap(), row["duration_ns"].as_u64().unwrap()));
     assert!(found.eq(expected.iter().copied()));
     assert_eq!(answer["result"]["p95_ns"], expected[5_000].1);
+}
+
+#[test]
+fn a_step_whose_begin_is_lost_has_no_length_not_that_of_the_lane_that_joined_it() {
+    let mut file = Builder::started()
+        .records(0, &[step(2_000, 1, false), step(2_400, 1, true)])
+        .records(0, &[step(2_500, 2, false)])
+        .records(1, &[step(2_550, 2, false), step(2_800, 2, true)])
+        .records(0, &[step(2_900, 2, true), step(3_000, 3, false)])
+        .records(0, &[step(3_400, 3, true)])
+        .records(0, &[step(3_500, 4, false), step(3_900, 4, true)])
+        .finish();
+    let chunks = support::naive::chunks(&file);
+    for lost in [2, 5] {
+        file[chunks[lost].offset + 70] ^= 1;
+    }
+    let folder = Folder::with(&file);
+    let (code, out, _) = folder.tmrun(&["query", "in.tmrun", "--kind", "slow-steps"]);
+    assert_eq!(code, 3);
+    let answer: Value = serde_json::from_str(&out).unwrap();
+    let rows = answer["result"]["rows"].as_array().unwrap().iter();
+    let keys = ["step", "lane", "duration_ns", "lanes", "lost_gaps"];
+    let rows: Vec<Value> =
+        rows.map(|row| keys.iter().map(|&key| row[key].clone()).collect()).collect();
+    let expected = [json!([1, 0, 400, 1, 0]), json!([4, 0, 400, 1, 0]), json!([2, 0, null, 2, 1])];
+    assert_eq!(rows[..3], expected);
+    assert_eq!(rows[3], json!([3, 0, null, 1, 1]), "its end is lost");
 }
 
 #[test]

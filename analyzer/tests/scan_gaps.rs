@@ -62,7 +62,7 @@ fn a_hole_in_a_lane_is_a_lost_gap_of_exactly_that_many_records() {
     assert_eq!(gaps.len(), 1);
     assert_eq!((gaps[0].reason, gaps[0].lane), (GapReason::CORRUPT, Some(LaneId(0))));
     assert_eq!((gaps[0].records, gaps[0].groups), (5, 0));
-    assert_eq!((gaps[0].first, gaps[0].last), (Ticks(1_100), Ticks(1_900)));
+    assert_eq!((gaps[0].first, gaps[0].last), (Ticks(1_100), Ticks(2_000)));
     assert_eq!(recording.status(), Status::Damaged);
     let finding = recording.findings()[0];
     assert!(finding.to_string().contains("position of the next record of a lane"), "{finding}");

@@ -10,6 +10,7 @@ use tmrun::scan::Recording;
 use tmrun::slice::{Region, slice};
 use tmrun::trace::{LeftOut, Trace};
 use tmrun_formats::trace::{RunOutcome, TraceDocument};
+use tmrun_formats::wire::Span;
 
 /// What the neighbour's health analysis finds, by severity.
 fn judged(text: &[u8]) -> (bool, Vec<String>) {
@@ -26,6 +27,17 @@ fn judged(text: &[u8]) -> (bool, Vec<String>) {
 
 fn written(document: &TraceDocument<'_>) -> Vec<u8> {
     document.write(Vec::new()).expect("a trace that a reader takes")
+}
+
+/// How long the spans of a name are in the recording.
+fn recorded_ns(recording: &Recording<'_>, name: &str) -> Vec<u64> {
+    let clock = recording.clock();
+    let records = recording.record_chunks().flat_map(|chunk| chunk.records());
+    let spans = records.filter_map(|record| Some((record.header(), record.payload::<Span>()?)));
+    spans
+        .filter(|(header, _)| recording.names().text(header.name) == Some(name))
+        .map(|(header, span)| clock.ns(span.end) - clock.ns(header.ticks))
+        .collect()
 }
 
 #[test]
@@ -56,7 +68,8 @@ fn every_step_of_a_recorded_run_is_a_valid_trace_to_the_neighbour() {
 
         // Storage that was there before is there from the beginning.
         let carried = document.memory.iter().filter(|event| {
-            event.op_name.as_deref() == Some("carried-in") && event.timestamp_ns == 0
+            event.op_name.as_deref() == Some("carried-in")
+                && (&*event.span_id, event.timestamp_ns) == ("root", 0)
         });
         assert_eq!(carried.count() as u64, derived.told.carried.0);
         assert_eq!(derived.told.carried, (number, 64 + 8 * (number - 1)));
@@ -65,6 +78,16 @@ fn every_step_of_a_recorded_run_is_a_valid_trace_to_the_neighbour() {
         assert_eq!(parent["beside"], Some("root"));
         assert_eq!(parent["step"], Some("root"));
         assert_eq!(parent["forward"], Some("step"));
+
+        // What ran beside it is there as it ran, from before the step until behind it.
+        let time = |name: &str| {
+            let span = document.spans.iter().find(|span| span.name == name).expect("the span");
+            (span.start_ns, span.start_ns + span.duration_ns.expect("it ended"))
+        };
+        let (beside, measured, root) = (time("beside"), time("step"), time("example::update"));
+        assert!(beside.0 < measured.0 && measured.1 < beside.1, "{beside:?} {measured:?}");
+        assert!(root.0 <= beside.0 && beside.1 <= root.1, "{beside:?} in {root:?}");
+        assert!(recorded_ns(&recording, "beside").contains(&(beside.1 - beside.0)), "unclipped");
     }
 }
 
@@ -85,7 +108,7 @@ fn a_slice_gives_the_same_trace_byte_for_byte() {
         assert_eq!(text(&whole.document), text(&part.document));
         assert_eq!(whole.told.left_out, part.told.left_out);
         assert_eq!(whole.told.refuted, part.told.refuted);
-        assert_eq!(whole.told.gaps.len(), part.told.gaps.len(), "{:?}", part.told.gaps);
+        assert_eq!(whole.told.gaps, part.told.gaps);
     }
 }
 

@@ -4,14 +4,14 @@ mod support;
 
 use candle_graph_v10 as neighbour;
 use support::Builder;
-use support::record::{gap, span, step};
+use support::record::{gap, level, span, step};
 use tmrun::scan::Recording;
 use tmrun::slice::Region;
 use tmrun::trace::{Derived, LeftOut, MovedFacts, MovedSpan, Trace};
 use tmrun_formats::trace::CoverageLevel;
 use tmrun_formats::wire::{
     Alloc, ContractV1, Frame, Free, Gap, Gradient, LabelV1, Payload, Record, RecordHeader, Scalar,
-    Span, flags,
+    Span, Tensor, flags,
 };
 use tmrun_formats::{
     GapReason, GradientState, LaneId, Level, NameId, Planes, SpanId, StorageId, TensorId, Ticks,
@@ -163,6 +163,12 @@ fn contract() -> ContractV1 {
 
 /// The planes that are not `complete` any more when this is missing of the step.
 fn refuted(planes: Planes, reason: GapReason) -> Vec<&'static str> {
+    refuted_by(&[], &[missing(planes, reason)], reason.name().expect("a known reason"))
+}
+
+/// Those that are not when these records are on the recorder's lane, and these in the step; `said` is in
+/// every reason.
+fn refuted_by(recorder: &[Record], of_step: &[Record], said: &str) -> Vec<&'static str> {
     let gradient = Gradient { norm: 0.5, root: NameId(1), state: GradientState::PRESENT };
     let entry = Frame::GradientEntry(tmrun_formats::wire::GradientEntryV1 {
         root: "forward",
@@ -175,18 +181,15 @@ fn refuted(planes: Planes, reason: GapReason) -> Vec<&'static str> {
         min_present: 1,
     });
     let label = Frame::Label(LabelV1 { text: "forward", list: 0 });
+    let before = [
+        step(1_000, 1, false),
+        span(1_100, 1_800, 1, 1),
+        of(1_200, 1, flags::GRADIENT_NORM, &gradient),
+    ];
     let file = Builder::started()
         .meta(&[Frame::Contract(contract()), entry, family, label])
-        .records(
-            0,
-            &[
-                step(1_000, 1, false),
-                span(1_100, 1_800, 1, 1),
-                of(1_200, 1, flags::GRADIENT_NORM, &gradient),
-                missing(planes, reason),
-                step(1_900, 1, true),
-            ],
-        )
+        .records(u16::MAX, recorder)
+        .records(0, &[&before, of_step, &[step(1_900, 1, true)]].concat())
         .finish();
     derived(&file, |derived| {
         let (told, contract) = (&derived.told, &derived.document.run.capture_contract);
@@ -206,8 +209,7 @@ fn refuted(planes: Planes, reason: GapReason) -> Vec<&'static str> {
         let is_complete = contract.gradients == CoverageLevel::Complete;
         assert_eq!(contract.gradient_contract.is_some(), is_complete, "it goes with its claim");
         let because = told.refuted.iter().map(|refuted| &*refuted.because);
-        let name = reason.name().expect("a known reason");
-        assert!(because.into_iter().all(|why| why.contains(name)), "{:?}", told.refuted);
+        assert!(because.into_iter().all(|why| why.contains(said)), "{:?}", told.refuted);
         partial
     })
 }
@@ -224,6 +226,47 @@ fn a_claim_of_which_something_is_missing_is_taken_back_with_what_rests_on_it() {
     assert_eq!(lost(Planes::HOST_TIME).len(), 0, "the format makes no claim of it");
     assert_eq!(lost(Planes::NONE).len(), 7, "nobody knows what it was");
     assert_eq!(refuted(Planes::GRADIENTS, GapReason::FOCUS), ["gradients"], "nor asked for");
+}
+
+#[test]
+fn a_level_that_did_not_ask_for_a_plane_takes_its_claim_back() {
+    let asked = |levels: &[Record], said| refuted_by(levels, &[], said);
+    let numerics = level(10, 20, 3, 3);
+    assert_eq!(asked(&[numerics], "").len(), 0);
+    let timing = ["activations", "tensors", "gradients", "logical_memory"];
+    let never = asked(&[level(10, 20, 1, 1)], "not all of it was asked for (level), from 0.00 ns");
+    assert!(timing.iter().all(|plane| never.contains(plane)), "{never:?}");
+    assert!(!never.contains(&"operations"), "{never:?}");
+    // It was lowered in the midst of the step, and raised again.
+    let lowered = [numerics, level(1_400, 1_410, 3, 1), level(1_500, 1_510, 1, 3)];
+    assert_eq!(
+        asked(&lowered, "not all of it was asked for (level), from 400 ns to 510 ns"),
+        never
+    );
+    let later = [numerics, level(2_400, 2_410, 3, 1)];
+    assert_eq!(asked(&later, "").len(), 0, "that was after the step");
+}
+
+#[test]
+fn what_an_activation_is_known_by_takes_its_claim_with_it() {
+    let lacks = |records: &[Record], said| refuted_by(&[], records, said);
+    let shapeless = of(1_300, 0, 0, &Tensor { tensor: TensorId(9), rank: 6, ..Tensor::default() });
+    assert_eq!(lacks(&[shapeless], "1 tensor lacks dimensions"), ["activations", "tensors"]);
+    let memory = ["activations", "logical_memory"];
+    assert_eq!(lacks(&[free(1_300, 8, 4, 16)], "1 free is of storage of unknown origin"), memory);
+    let twice = [alloc(1_300, 7, 1, 64), alloc(1_310, 7, 1, 32)];
+    assert_eq!(lacks(&twice, "1 storage came while one of its name was live"), memory);
+}
+
+#[test]
+fn a_record_of_a_newer_version_may_be_of_any_plane() {
+    let mut words = scalar(1_300, 0).words();
+    words[2] = words[2] & !(0xFF << 32) | 0xEE << 32;
+    let newer = Record::from_words(words);
+    assert_eq!(newer.kind(), None);
+    let refuted =
+        refuted_by(&[], &[newer], "1 record is of a kind that this version does not know");
+    assert_eq!(refuted.len(), 7);
 }
 
 #[test]

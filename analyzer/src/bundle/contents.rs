@@ -28,7 +28,7 @@ impl<'c> Contents<'c> {
         derived: &'c Derived<'c>,
         gpu: Option<Gpu<'c>>,
     ) -> Result<Self, EvidenceError> {
-        let evidence = derive(&derived.document, gpu)?;
+        let evidence = derive(&derived.document, gpu, &derived.told.refuted)?;
         let graph = graph_despite_gradients(&derived.document, &evidence.health)?;
         let annex = Annex::of(recording, region, derived, graph);
         Ok(Self { derived, evidence, annex })

@@ -36,7 +36,8 @@ pub(super) fn evidence(
     let opened = self::source(&source)?;
     let part = opened.part(step)?;
     let subject = part.subject();
-    let evidence = told(source.name(), derive(subject.trace(), subject.gpu.clone()))?;
+    let evidence =
+        told(source.name(), derive(subject.trace(), subject.gpu.clone(), subject.refuted()))?;
     look(source.name(), &subject, &evidence)
 }
 

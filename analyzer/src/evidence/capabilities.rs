@@ -1,6 +1,7 @@
 //! How far each question can be answered.
 
 use super::health;
+use crate::trace::Refuted;
 use std::borrow::Cow;
 use tmrun_formats::evidence::{
     Capabilities, Capability, CapabilityLevel, Gpu, GpuBinding, GpuStatus, Health, HealthCode,
@@ -9,13 +10,15 @@ use tmrun_formats::evidence::{
 use tmrun_formats::trace::{CoverageLevel, SCHEMA, TraceDocument};
 
 /// Judges every capability: what was declared against what was seen, then both against the trace's
-/// health. `activations` is how many operations were found to produce an activation.
+/// health. `activations` is how many operations were found to produce an activation. What was refuted of
+/// what was declared is in the contract already, and here the reason says so.
 #[must_use]
 pub fn of<'d>(
     trace: &'d TraceDocument<'_>,
     health: &Health<'_>,
     activations: usize,
     gpu: &Gpu<'d>,
+    refuted: &[Refuted],
 ) -> Capabilities<'d> {
     let contract = &trace.run.capture_contract;
     let mut capabilities = Capabilities {
@@ -65,6 +68,7 @@ pub fn of<'d>(
         gpu_correlation: gpu_correlation(health, gpu),
         provenance_binding: provenance_binding(gpu),
     };
+    refuted.iter().for_each(|refuted| tell(&mut capabilities, refuted));
     if !health.structurally_valid {
         refuse(&mut capabilities);
     }
@@ -72,6 +76,22 @@ pub fn of<'d>(
         cut_short(&mut capabilities);
     }
     capabilities
+}
+
+/// Says what was declared of a plane and why that does not hold.
+fn tell(capabilities: &mut Capabilities<'_>, refuted: &Refuted) {
+    let capability = match refuted.plane {
+        "operations" => &mut capabilities.operation_coverage,
+        "activations" => &mut capabilities.activation_coverage,
+        "tensors" => &mut capabilities.tensor_coverage,
+        "gradients" => &mut capabilities.gradient_coverage,
+        "logical_memory" => &mut capabilities.logical_memory_coverage,
+        "physical_memory" => &mut capabilities.physical_memory_coverage,
+        "device_timing" => &mut capabilities.nested_device_time,
+        _ => return,
+    };
+    let Refuted { plane, declared, because, .. } = refuted;
+    capability.reason = format!("{plane}: declared {}, but {because}", declared.name()).into();
 }
 
 fn at<'d>(

@@ -5,19 +5,22 @@ use super::{
     EvidenceError, Index, activations, capabilities, facts, findings, gaps, gpu, graph, health,
     memory, timing,
 };
+use crate::trace::Refuted;
 use tmrun_formats::evidence::{
     Evidence, EvidenceSchema, Gpu, Graph, Health, HealthIssue, HealthSeverity, TensorStats,
 };
 use tmrun_formats::trace::{self, TraceDocument};
 
 /// Everything that a trace says. `gpu` is what was read of Nsight's reports and bound to this trace;
-/// none where there are none.
+/// none where there are none. `refuted` is what was taken back of what the run declared, as far as
+/// somebody knows: the reasons say why.
 ///
 /// # Errors
 /// A trace of too many events, and a valid one whose graph would have two nodes of one id.
 pub fn derive<'d>(
     trace: &'d TraceDocument<'_>,
     gpu: Option<Gpu<'d>>,
+    refuted: &[Refuted],
 ) -> Result<Evidence<'d>, EvidenceError> {
     let index = Index::of(trace)?;
     let gpu = gpu.unwrap_or_else(gpu::absent);
@@ -36,7 +39,8 @@ pub fn derive<'d>(
         },
     );
     let graph = graph?;
-    let capabilities = capabilities::of(trace, &health, activations.operations.len(), &gpu);
+    let capabilities =
+        capabilities::of(trace, &health, activations.operations.len(), &gpu, refuted);
     activations::qualify(&mut activations, &capabilities);
     Ok(Evidence {
         schema: EvidenceSchema,

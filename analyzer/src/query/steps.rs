@@ -23,6 +23,9 @@ pub struct StepTime {
     pub first: Option<Ticks>,
     /// When it ended; `None` where that was not seen.
     pub last: Option<Ticks>,
+    /// From when to when it can have been: from the mark before its own on its lane, where its beginning
+    /// was not seen, to the next step's beginning, where its end was not.
+    pub within: (Ticks, Ticks),
     /// How many lanes it was on.
     pub lanes: usize,
 }
@@ -82,13 +85,12 @@ pub fn slow(page: Page, recording: &Recording<'_>) -> StepRows {
     let median = at(timed / 2).zip(at(timed.saturating_sub(1) / 2));
     let (least_ns, greatest_ns) = (at(timed.saturating_sub(1)), at(0));
     let lost = Lost::of(recording);
-    let (total, end) = (rows.len(), recording.span().map_or(Ticks(0), |(_, last)| last));
+    let total = rows.len();
     let p95_ns = at(timed / 20);
     let Paged { matched, displayed, offset, next_offset, truncated, rows, .. } =
         page.cut(total, rows);
     let row = |(duration_ns, step): (Option<u64>, StepTime)| {
         let phase = if step.phase == Phase::default() { run_phase } else { step.phase };
-        let last = step.last.unwrap_or(end);
         StepRow {
             step: step.number,
             lane: step.lane.0,
@@ -96,7 +98,7 @@ pub fn slow(page: Page, recording: &Recording<'_>) -> StepRows {
             start_ns: step.first.map(|first| clock.ns(first)),
             duration_ns,
             lanes: step.lanes,
-            lost_gaps: lost.overlapping(step.first.unwrap_or(last), last),
+            lost_gaps: lost.overlapping(step.within.0, step.within.1),
         }
     };
     let rows = rows.into_iter().map(row).collect();
@@ -116,8 +118,13 @@ pub fn of(recording: &Recording<'_>) -> Vec<StepTime> {
     let mut steps = Pairs::default();
     marks.into_iter().for_each(|mark| steps.take(mark));
     let mut steps = steps.steps;
-    let seen = |step: &StepTime| step.first.or(step.last);
-    steps.sort_by_key(|step| (step.number, seen(step), step.lane));
+    // A lane whose beginning of it is lost may have been the first.
+    let lost = Lost::of(recording);
+    let first = |step: &StepTime| match (step.first, step.within) {
+        (None, (from, to)) if lost.overlapping(from, to) == 0 => step.last,
+        (first, (from, _)) => first.or(Some(from)),
+    };
+    steps.sort_by_key(|step| (step.number, first(step), step.lane));
     let mut all = Vec::new();
     for of_number in steps.chunk_by(|left, right| left.number == right.number) {
         let Some(&StepTime { lane, .. }) = of_number.first() else { continue };
@@ -163,11 +170,15 @@ struct Pairs {
     open: HashMap<(LaneId, u64), usize>,
     /// Those that are nothing but their micro-batches.
     parts: HashMap<(LaneId, u64), usize>,
+    /// Of each lane the last mark, and the open step that began last.
+    before: HashMap<LaneId, Ticks>,
+    newest: HashMap<LaneId, usize>,
 }
 
 impl Pairs {
     fn take(&mut self, mark: Mark) {
         let key = (mark.lane, mark.number);
+        let before = self.before.insert(mark.lane, mark.at).unwrap_or_default();
         let place = match (mark.is_micro_batch, mark.ends) {
             (false, false) => {
                 self.open.insert(key, self.steps.len());
@@ -179,16 +190,34 @@ impl Pairs {
         };
         let there = place.and_then(|place| self.steps.get_mut(place));
         match there {
-            Some(step) if mark.ends => step.last = Some(mark.at),
+            Some(step) if mark.ends => (step.last, step.within.1) = (Some(mark.at), mark.at),
             Some(_) => {}
-            None => self.steps.push(StepTime {
-                number: mark.number,
-                lane: mark.lane,
-                phase: mark.phase,
-                first: (!mark.ends).then_some(mark.at),
-                last: mark.ends.then_some(mark.at),
-                lanes: 1,
-            }),
+            None => {
+                let within = if mark.ends { (before, mark.at) } else { (mark.at, Ticks(u64::MAX)) };
+                self.open_until(&mark);
+                self.steps.push(StepTime {
+                    number: mark.number,
+                    lane: mark.lane,
+                    phase: mark.phase,
+                    first: (!mark.ends).then_some(mark.at),
+                    last: mark.ends.then_some(mark.at),
+                    within,
+                    lanes: 1,
+                });
+            }
+        }
+    }
+
+    /// What began before on the lane of a mark that begins a step has ended by then, as far as nobody
+    /// says otherwise.
+    fn open_until(&mut self, mark: &Mark) {
+        if mark.ends {
+            return;
+        }
+        let newest = self.newest.insert(mark.lane, self.steps.len());
+        let newest = newest.and_then(|place| self.steps.get_mut(place));
+        if let Some(step) = newest.filter(|step| step.last.is_none()) {
+            step.within.1 = mark.at;
         }
     }
 }

@@ -48,7 +48,8 @@ impl<'r> Gaps<'r> {
     }
 }
 
-fn record(missing: &Missing, position: u64) -> Record {
+/// What is missing, told at a position of a lane.
+pub(crate) fn record(missing: &Missing, position: u64) -> Record {
     let gap = &missing.gap;
     let payload = Gap {
         first: gap.first,

@@ -10,7 +10,7 @@ use tmrun_formats::wire::{
 };
 
 use crate::scan::Recording;
-pub(crate) use gaps::Gaps;
+pub(crate) use gaps::{Gaps, record as gap_record};
 
 /// A chunk of metadata ends with the frame that brings it to so many bytes.
 const FRAMES: usize = 64 << 10;

@@ -74,8 +74,10 @@ const FARTHEST: u64 = 1 << 62;
 pub struct Calibrations {
     knots: Vec<Knot>,
     ticks_per_second: u64,
-    /// Where nanoseconds start when there is no knot: the file's least tick.
+    /// Where nanoseconds start when there is no knot, or when the first may be lost: the file's least
+    /// tick.
     least: Ticks,
+    may_lack_first: bool,
     /// Samples that the map goes through.
     pub used: u64,
     /// Samples that the recorder or this reader set aside: they moved the rate too far, or back.
@@ -88,11 +90,12 @@ pub struct Calibrations {
 
 impl Calibrations {
     /// The used ones of these samples, in order of time; a sample that is in the file twice counts
-    /// once. The file's records lie between two moments.
+    /// once. The file's records lie between two moments. Where metadata is lost, samples may be.
     pub(super) fn new(
         mut samples: Vec<CalibrationV1>,
         ticks_per_second: u64,
         (least, greatest): (Ticks, Ticks),
+        may_lack_first: bool,
     ) -> Self {
         samples.sort_by_key(|sample| (sample.ns, sample.ticks));
         let mut pairs = samples.iter().zip(samples.iter().skip(1));
@@ -101,7 +104,8 @@ impl Calibrations {
         let fault = fault.or(apart.then_some(ClockFault::Wrapped));
         samples.sort_by_key(|sample| (sample.ticks, sample.ns, sample.set_aside));
         samples.dedup();
-        let mut calibrations = Self { ticks_per_second, least, fault, ..Self::default() };
+        let mut calibrations =
+            Self { ticks_per_second, least, fault, may_lack_first, ..Self::default() };
         for sample in samples {
             let knot = Knot { ticks: sample.ticks, ns: sample.ns };
             let rises = |last: &Knot| last.ticks < knot.ticks && last.ns <= knot.ns;
@@ -119,7 +123,12 @@ impl Calibrations {
     /// The map through them; without any, the nominal rate from the file's least tick on.
     pub fn clock(&self) -> Clock<'_> {
         let map = ClockMap::new(&self.knots, self.ticks_per_second);
-        let base = self.knots.first().map_or_else(|| map.ns(self.least), |knot| knot.ns);
+        let least = map.ns(self.least);
+        let base = match self.knots.first() {
+            Some(knot) if self.may_lack_first => knot.ns.min(least),
+            Some(knot) => knot.ns,
+            None => least,
+        };
         Clock { map, base }
     }
 

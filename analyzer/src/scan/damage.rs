@@ -80,6 +80,8 @@ impl Suspect {
     fn missing(&self, span: (Ticks, Ticks)) -> Missing {
         let between = (self.before.unwrap_or(span.0), self.behind.unwrap_or(span.1));
         let between = (between.0.min(between.1), between.0.max(between.1));
+        // Metadata is of the whole run, wherever it stands.
+        let between = if self.planes == Planes::RECORDER { span } else { between };
         let gap = Gap::lost(self.reason, self.lane, self.range.unwrap_or(between), 0);
         let gap = Gap { planes: self.planes, ..gap };
         Missing {
@@ -127,6 +129,12 @@ impl Damages {
             range: Some(range),
             ..Suspect::at((offset, chunk_len(header)), what, GapReason::CORRUPT)
         });
+    }
+
+    /// Whether metadata may be lost.
+    pub(super) fn lacks_metadata(&self) -> bool {
+        let mut suspects = self.suspects.iter().filter(|suspect| suspect.lane.is_none());
+        suspects.any(|suspect| suspect.planes.contains(Planes::RECORDER))
     }
 
     /// A chunk, or a frame in one, that holds no records and cannot be used.

@@ -36,7 +36,7 @@ pub struct Gap {
 
 impl Gap {
     /// A gap as a record tells it.
-    pub(super) fn recorded(gap: &wire::Gap) -> Self {
+    pub(crate) fn recorded(gap: &wire::Gap) -> Self {
         // A record that found no lane was of no lane, whatever the field says; of damaged bytes
         // nobody may know the lane.
         let no_lane = match gap.reason {
@@ -140,6 +140,13 @@ impl GapList {
         }
         self.places.insert((gap.reason, gap.lane), self.gaps.len());
         self.gaps.push(gap);
+    }
+
+    /// Whether one of them may be of metadata.
+    pub(super) fn lacks_metadata(&self) -> bool {
+        let is_damage = |gap: &&Gap| matches!(gap.reason, GapReason::CORRUPT | GapReason::TORN);
+        let mut lost = self.gaps.iter().filter(is_damage).filter(|gap| gap.lane.is_none());
+        lost.any(|gap| gap.planes.contains(Planes::RECORDER))
     }
 
     pub(super) fn append(&mut self, other: Self) {

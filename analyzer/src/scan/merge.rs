@@ -147,7 +147,9 @@ impl<'a> Merge<'a> {
         let least = self.span.map(|span| span.0).or(ends).unwrap_or_default();
         let greatest = self.span.map(|span| span.1).max(ends).unwrap_or_default();
         let samples = core::mem::take(&mut self.meta.calibrations);
-        let calibrations = Calibrations::new(samples, header.ticks_per_second, (least, greatest));
+        let rate = header.ticks_per_second;
+        let lacks_metadata = self.walk.damages.lacks_metadata() || self.recorded.lacks_metadata();
+        let calibrations = Calibrations::new(samples, rate, (least, greatest), lacks_metadata);
         self.totals(bytes.len() as u64);
         let mut gaps = self.recorded;
         self.levels.not_requested(greatest, &mut gaps);

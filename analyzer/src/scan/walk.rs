@@ -3,12 +3,12 @@
 use tmrun_formats::wire::{
     Chunk, ChunkHeader, ChunkKind, Chunks, Damage, FileHeader, Trailer, Walked,
 };
-use tmrun_formats::{DecodeError, GapReason};
+use tmrun_formats::{DecodeError, GapReason, Ticks};
 
 use super::damage::Damages;
 use super::error::Finding;
 use super::gaps::Gap;
-use super::lanes::Follows;
+use super::lanes::{Follows, Hole};
 use super::steps::StepState;
 use super::track::Track;
 
@@ -133,8 +133,13 @@ impl<'a> Walk<'a> {
         let &Chunk { offset, header, .. } = chunk;
         self.check_number(&header, offset);
         let (info, follows) = self.track.chunk(chunk);
-        if let Some(follows) = follows {
-            self.records(&header, offset, follows);
+        match follows {
+            Some(Follows::Behind(hole)) => {
+                let before = Some(published(chunk));
+                self.records(&header, offset, Follows::Behind(Hole { before, ..hole }));
+            }
+            Some(follows) => self.records(&header, offset, follows),
+            None => {}
         }
         info
     }
@@ -202,6 +207,15 @@ impl<'a> Walk<'a> {
         }
         self.damages.uncounted(place, reason);
     }
+}
+
+/// The latest moment at which its first record was published: what its lane had before is older. The
+/// record is not checked yet, and the header has to allow what it says.
+fn published(chunk: &Chunk<'_>) -> Ticks {
+    let (least, greatest) = (chunk.header.least, chunk.header.greatest);
+    let first = chunk.records().first().filter(|_| chunk.header.is_known());
+    let last = first.map_or(greatest, |record| record.edges().1);
+    last.max(least).min(greatest)
 }
 
 /// The gap of a chunk of records of which only the header can be used.

@@ -6,6 +6,7 @@ use rayon::iter::ParallelIterator;
 use tmrun_formats::wire::{Kind, Record, StepState};
 use tmrun_formats::{LaneId, SpanId, Ticks};
 
+use super::concern::Concern;
 use super::live::Live;
 use super::region::Region;
 use crate::scan::{RecordChunk, Recording};
@@ -26,6 +27,12 @@ pub(crate) struct Run<'r> {
 }
 
 impl<'r> Run<'r> {
+    /// A run of records that are no chunk of the recording.
+    pub(super) fn apart(first: u64, records: &'r [Record]) -> Self {
+        let state = StepState::START.doubted();
+        Self { first, chunk: records, from: 0, to: records.len(), span: SpanId::NONE, state }
+    }
+
     pub(crate) fn records(&self) -> &'r [Record] {
         self.chunk.get(self.from..self.to).unwrap_or_default()
     }
@@ -49,20 +56,22 @@ impl<'r> Run<'r> {
 pub(crate) type Kept<'r> = BTreeMap<LaneId, Vec<Run<'r>>>;
 
 /// Every group that speaks of a moment of the region; of each lane also the group before and the
-/// group behind, so that what is left out lies before the one and behind the other; what allocated
-/// the storage that is live when it begins; and every change of the level.
+/// group behind, so that what is left out lies before the one and behind the other, and the step marks
+/// before and behind, which say what the lane's step cannot have reached; what allocated the storage
+/// that is live when it begins; what tells of a loss of it; and every change of the level.
 pub(crate) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> {
+    let concern = Concern::of(recording, region);
     let part = recording
         .par_record_chunks()
         .fold(Part::default, |mut part, chunk| {
-            part.chunk(&chunk, region);
+            part.chunk(&chunk, region, &concern);
             part
         })
         .reduce(Part::default, Part::merge);
     let mut wanted = part.live.allocations();
     let mut kept = part.runs;
     // An edge that allocates what was freed before the region is kept with what freed it.
-    let heads = part.before.values().filter_map(|(_, run)| run.records().first());
+    let heads = part.before.values().filter_map(|run| run.records().first());
     let freed = heads.filter(|head| head.kind() == Some(Kind::Alloc));
     wanted.extend(freed.filter_map(|head| Some((part.live.freed(head)?, head.header().ticks))));
     if !wanted.is_empty() {
@@ -70,8 +79,9 @@ pub(crate) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> 
             memory(&chunk, &wanted, &mut kept);
         }
     }
-    let edges = part.before.into_iter().chain(part.behind);
-    for (lane, (_, run)) in edges {
+    let before = nearest(part.before, |one, other| one > other);
+    let behind = nearest(part.behind, |one, other| one < other);
+    for ((lane, _), run) in before.into_iter().chain(behind) {
         kept.entry(lane).or_default().push(run);
     }
     for runs in kept.values_mut() {
@@ -85,13 +95,33 @@ pub(crate) fn of<'r>(recording: &'r Recording<'_>, region: &Region) -> Kept<'r> 
 struct Part<'r> {
     runs: Kept<'r>,
     live: Live,
-    /// Of each lane the last group before the region and the first behind it, with its position.
-    before: BTreeMap<LaneId, (u64, Run<'r>)>,
-    behind: BTreeMap<LaneId, (u64, Run<'r>)>,
+    /// Of each lane the last group of each sort before the region, and the first behind it.
+    before: Edges<'r>,
+    behind: Edges<'r>,
+}
+
+/// What a group says of its lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sort {
+    /// That a step begins or ends.
+    Mark,
+    /// That something is missing; not that the lane was ever used.
+    Gap,
+    Other,
+}
+
+impl Sort {
+    fn of(head: &Record) -> Self {
+        match head.kind() {
+            Some(Kind::Step) => Self::Mark,
+            Some(Kind::Gap) => Self::Gap,
+            _ => Self::Other,
+        }
+    }
 }
 
 impl<'r> Part<'r> {
-    fn chunk(&mut self, chunk: &RecordChunk<'r>, region: &Region) {
+    fn chunk(&mut self, chunk: &RecordChunk<'r>, region: &Region, concern: &Concern<'_>) {
         let lane = chunk.lane();
         let header = chunk.info().header;
         // Storage that is allocated before matters, whatever else the chunk has.
@@ -102,18 +132,17 @@ impl<'r> Part<'r> {
             if is_before && first < region.extent.0 && is_memory(head) {
                 self.live.record(lane, run.first, head);
             }
-            if region.overlaps(first, last) || head.kind() == Some(Kind::Level) {
+            let is_everyones = match head.kind() {
+                Some(Kind::Level) => true,
+                Some(Kind::Gap) => concern.is_told_by(head),
+                _ => false,
+            };
+            if is_everyones || region.overlaps(first, last) {
                 self.keep(lane, run);
             } else if last <= region.extent.0 {
-                let newest = self.before.entry(lane).or_insert((run.first, run));
-                if newest.0 <= run.first {
-                    *newest = (run.first, run);
-                }
+                newest(&mut self.before, (lane, Sort::of(head)), run);
             } else {
-                let oldest = self.behind.entry(lane).or_insert((run.first, run));
-                if run.first < oldest.0 {
-                    *oldest = (run.first, run);
-                }
+                oldest(&mut self.behind, (lane, Sort::of(head)), run);
             }
         }
     }
@@ -128,19 +157,43 @@ impl<'r> Part<'r> {
             self.runs.entry(lane).or_default().append(&mut runs);
         }
         self.live = self.live.merge(other.live);
-        for (lane, run) in other.before {
-            let newest = self.before.entry(lane).or_insert(run);
-            if newest.0 < run.0 {
-                *newest = run;
-            }
+        for (of, run) in other.before {
+            newest(&mut self.before, of, run);
         }
-        for (lane, run) in other.behind {
-            let oldest = self.behind.entry(lane).or_insert(run);
-            if run.0 < oldest.0 {
-                *oldest = run;
-            }
+        for (of, run) in other.behind {
+            oldest(&mut self.behind, of, run);
         }
         self
+    }
+}
+
+type Edges<'r> = BTreeMap<(LaneId, Sort), Run<'r>>;
+
+/// Without the gaps that are farther away than something else: they are of another time.
+fn nearest<'r>(mut edges: Edges<'r>, is_nearer: fn(u64, u64) -> bool) -> Edges<'r> {
+    let others: Vec<(LaneId, u64)> = edges
+        .iter()
+        .filter(|((_, sort), _)| *sort != Sort::Gap)
+        .map(|((lane, _), run)| (*lane, run.first))
+        .collect();
+    edges.retain(|(lane, sort), run| {
+        let mut of_lane = others.iter().filter(|(of, _)| of == lane);
+        *sort != Sort::Gap || !of_lane.any(|&(_, other)| is_nearer(other, run.first))
+    });
+    edges
+}
+
+fn newest<'r>(edges: &mut Edges<'r>, of: (LaneId, Sort), run: Run<'r>) {
+    let newest = edges.entry(of).or_insert(run);
+    if newest.first < run.first {
+        *newest = run;
+    }
+}
+
+fn oldest<'r>(edges: &mut Edges<'r>, of: (LaneId, Sort), run: Run<'r>) {
+    let oldest = edges.entry(of).or_insert(run);
+    if run.first < oldest.first {
+        *oldest = run;
     }
 }
 
@@ -197,6 +250,32 @@ fn memory<'r>(
     for run in Walk::over(chunk).filter(|run| wanted.contains_key(&(lane, run.first))) {
         kept.entry(lane).or_default().push(run);
     }
+}
+
+/// The runs of a lane around positions that none of them has, if what was published between the two was
+/// published in the region.
+pub(crate) fn between<'k, 'r>(
+    region: &Region,
+    runs: &'k [Run<'r>],
+    position: u64,
+    records: u64,
+) -> Option<(&'k Run<'r>, &'k Run<'r>)> {
+    let end = position.saturating_add(records);
+    let (before, behind) = runs.split_at(runs.partition_point(|run| run.first < end));
+    let around = before.last()?;
+    let beyond = behind.first()?;
+    // A record is published when the last moment that it speaks of has come.
+    let (_, before) = edges(around.records());
+    let (_, behind) = edges(beyond.records().get(..1).unwrap_or_default());
+    (before < region.extent.1 && behind > region.extent.0).then_some((around, beyond))
+}
+
+/// Adds runs of records that stand where something is lost, or behind all that there is.
+pub(super) fn add_apart<'r>(kept: &mut Kept<'r>, runs: impl Iterator<Item = (LaneId, Run<'r>)>) {
+    for (lane, run) in runs {
+        kept.entry(lane).or_default().push(run);
+    }
+    kept.values_mut().for_each(sort);
 }
 
 /// Puts a run behind the others of its lane.

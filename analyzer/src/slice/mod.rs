@@ -7,7 +7,9 @@
 //!   all that evidence of the region needs: every group that speaks of a moment of it, on any lane; the
 //!   marks and states of the steps around it; what allocated the storage that is live when it begins.
 //! - **What was left out shows.** It is in Hole frames of reason `sliced`: not lost, not asked for.
-//!   What the recording lacks of the region, the slice lacks for the same reason.
+//!   What the recording lacks of the region, the slice lacks for the same reason, of the same time.
+//! - **No edge is invented.** A step whose begin or end mark is lost reaches as far as the mark may have
+//!   been, and says that it was not seen. Another lane's marks do not take their place.
 //! - **A slice of a slice is the same slice.**
 //!
 //! ```no_run
@@ -25,6 +27,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod around;
+pub(crate) mod concern;
+mod found;
 pub(crate) mod kept;
 pub(crate) mod live;
 mod region;

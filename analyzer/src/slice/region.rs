@@ -1,13 +1,12 @@
 //! Which part of a recording evidence is about: one step, or the one measured region of a session.
 
-use std::collections::BTreeMap;
 use std::fmt;
 
-use rayon::iter::ParallelIterator;
-use tmrun_formats::wire::{Kind, Record, Span, Step, StepMark, flags};
-use tmrun_formats::{LaneId, Phase, SpanId, Ticks};
+use tmrun_formats::{GapClass, LaneId, Phase, SpanId, Ticks};
 
-use crate::scan::{RecordChunk, Recording};
+use super::around::Around;
+use super::found::{Found, Seen};
+use crate::scan::Recording;
 
 /// A part of a recording that is evidence of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,14 +15,16 @@ pub struct Region {
     pub measured: Measured,
     /// The lane that it is on.
     pub lane: LaneId,
-    /// When it begins.
+    /// When it begins, or the first moment at which it may have begun.
     pub first: Ticks,
-    /// When it ends, or the last moment that is known.
+    /// When it ends. Without its end, when the next step of its lane begins, or all that is known ends.
     pub last: Ticks,
-    /// Whether its beginning was seen; without, it begins with the first record of it that is left.
+    /// Whether its beginning was seen, and no lane can have begun it before that unseen.
     pub begun: bool,
-    /// Whether its end was seen.
+    /// Whether its end was seen, on its lane.
     pub ended: bool,
+    /// Whether what was not seen of the two was lost; else it lies outside of the recording, or never was.
+    pub edge_lost: bool,
     /// What it does; 0 stands for the run's phase.
     pub phase: Phase,
     /// From its first moment on any lane to its last. A recording without steps is of one invocation,
@@ -135,7 +136,7 @@ impl Region {
         let Some(number) = step else {
             let failed = recording.meta().terminal.is_none_or(|terminal| !terminal.complete);
             return match found.regions[..] {
-                [region] => Ok(region.region(steps.map_or_else(|| recording.span(), |_| None))),
+                [region] => Ok(region.region(steps.map_or_else(|| covered(recording), |_| None))),
                 [] if failed && steps.is_none() => Ok(Self::of_run(recording)),
                 _ => {
                     let regions = found.regions.len() as u64;
@@ -147,31 +148,58 @@ impl Region {
         if number <= warmup {
             return Err(RegionError::WarmUp { file, step: number, warmup });
         }
-        // Other lanes join a step that is open already.
-        let main = found.lanes.iter().min_by_key(|(lane, seen)| (seen.first(), **lane));
-        let Some((&lane, seen)) = main else {
-            return Err(RegionError::NoStep { file, step: number, found: steps });
-        };
-        if seen.begins > 1 {
-            return Err(RegionError::Repeated { file, step: number, times: seen.begins });
+        let region = Self::of_step(recording, number, &found).ok_or_else(|| {
+            RegionError::NoStep { file: file.clone(), step: number, found: steps }
+        })?;
+        let begins = found.lanes.get(&region.lane).map(|seen| seen.begins);
+        match begins.filter(|&begins| begins > 1) {
+            Some(times) => Err(RegionError::Repeated { file, step: number, times }),
+            None => Ok(region),
         }
-        let end_of_file = recording.span().map_or(seen.last_record, |(_, last)| last);
-        let last = seen.end.unwrap_or(end_of_file);
-        let lasts = found.lanes.values().map(|seen| seen.end.unwrap_or(seen.last_record));
-        Ok(Self {
+    }
+
+    /// The region of a step, `None` where nothing is left of it. A mark that is lost may have stood
+    /// anywhere where something is lost.
+    fn of_step(recording: &Recording<'_>, number: u64, found: &Found) -> Option<Self> {
+        let around = Around::of(recording, number, &found.lanes);
+        let first = |lane, seen: &Seen| {
+            let lost = || around.lost_before(lane, seen.first);
+            seen.begin.or_else(|| Some(lost()?.0)).unwrap_or(seen.first)
+        };
+        // Other lanes join a step that is open already.
+        let main = found.lanes.iter().min_by_key(|(lane, seen)| (first(**lane, seen), **lane));
+        let (&lane, seen) = main?;
+        let lost_begin = match seen.begin {
+            Some(begin) => around.lost_elsewhere(&found.lanes, begin),
+            None => around.lost_before(lane, seen.first),
+        };
+        let lost_end = match seen.end {
+            Some(_) => None,
+            None => around.lost_behind(lane, seen.last),
+        };
+        let of_file = || covered(recording).map_or(seen.last, |(_, last)| last);
+        let last = seen.end.or(around.next_begin(lane)).unwrap_or_else(of_file);
+        let lasts = found.lanes.iter().map(|(&lane, seen)| {
+            let lost = || around.lost_behind(lane, seen.last);
+            seen.end.or_else(|| Some(lost()?.1)).unwrap_or(seen.last)
+        });
+        let lasts = lasts.chain(lost_begin.map(|(_, last)| last));
+        let from = lost_begin.map_or(first(lane, seen), |(from, _)| from);
+        Some(Self {
             measured: Measured::Step(number),
             lane,
-            first: seen.first(),
+            first: from,
             last,
-            begun: seen.begin.is_some(),
+            begun: seen.begin.is_some() && lost_begin.is_none(),
             ended: seen.end.is_some(),
+            edge_lost: lost_begin.or(lost_end).is_some(),
             phase: seen.phase,
-            extent: (seen.first(), lasts.fold(last, Ticks::max)),
+            extent: (from, lasts.fold(last, Ticks::max)),
         })
     }
 
     fn of_run(recording: &Recording<'_>) -> Self {
-        let (first, last) = recording.span().unwrap_or_default();
+        let (first, last) = covered(recording).unwrap_or_default();
         Self {
             measured: Measured::Run,
             lane: LaneId::RECORDER,
@@ -179,6 +207,7 @@ impl Region {
             last,
             begun: true,
             ended: false,
+            edge_lost: false,
             phase: Phase::default(),
             extent: (first, last),
         }
@@ -194,8 +223,7 @@ impl Region {
 
     /// Whether a stretch of time has a part of it: some time within, or a moment of it.
     pub fn overlaps(&self, first: Ticks, last: Ticks) -> bool {
-        let (from, to) = self.extent;
-        (first < to && last > from) || self.has(first) && self.has(last)
+        overlap((first, last), self.extent)
     }
 
     /// Whether a moment is in it.
@@ -204,170 +232,14 @@ impl Region {
     }
 }
 
-/// What there is to choose from.
-#[derive(Debug, Default)]
-struct Found {
-    /// Of the step that is asked for, by lane.
-    lanes: BTreeMap<LaneId, Seen>,
-    /// The measured spans.
-    regions: Vec<MeasuredSpan>,
-    /// The least and the greatest step.
-    steps: Option<(u64, u64)>,
+/// The time that a recording is of: that of what is there, and of what is lost.
+fn covered(recording: &Recording<'_>) -> Option<(Ticks, Ticks)> {
+    let lost = recording.gaps().iter().filter(|gap| gap.class == GapClass::Lost);
+    let lost = lost.map(|gap| (gap.first, gap.last));
+    recording.span().into_iter().chain(lost).reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
 }
 
-/// A measured span.
-#[derive(Debug, Clone, Copy)]
-struct MeasuredSpan {
-    lane: LaneId,
-    id: SpanId,
-    first: Ticks,
-    last: Ticks,
-    ended: bool,
-    phase: Phase,
-}
-
-impl MeasuredSpan {
-    /// As a region, of an invocation that has at least this extent.
-    fn region(&self, invocation: Option<(Ticks, Ticks)>) -> Region {
-        let (first, last) = invocation.unwrap_or((self.first, self.last));
-        Region {
-            measured: Measured::Span(self.lane, self.id),
-            lane: self.lane,
-            first: self.first,
-            last: self.last,
-            begun: true,
-            ended: self.ended,
-            phase: self.phase,
-            extent: (first.min(self.first), last.max(self.last)),
-        }
-    }
-}
-
-/// What a lane has of the step.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    begin: Option<Ticks>,
-    begins: u64,
-    end: Option<Ticks>,
-    first_record: Ticks,
-    last_record: Ticks,
-    phase: Phase,
-}
-
-impl Seen {
-    fn first(&self) -> Ticks {
-        self.begin.unwrap_or(self.first_record)
-    }
-
-    fn merge(&mut self, other: &Self) {
-        self.begin = self.begin.into_iter().chain(other.begin).min();
-        self.begins = self.begins.saturating_add(other.begins);
-        self.end = self.end.max(other.end);
-        self.first_record = self.first_record.min(other.first_record);
-        self.last_record = self.last_record.max(other.last_record);
-        if self.phase == Phase::default() {
-            self.phase = other.phase;
-        }
-    }
-}
-
-impl Found {
-    fn in_all(recording: &Recording<'_>, step: Option<u64>) -> Self {
-        let mut found = recording
-            .par_record_chunks()
-            .fold(Self::default, |mut found, chunk| {
-                found.chunk(&chunk, step);
-                found
-            })
-            .reduce(Self::default, Self::merge);
-        found.regions.sort_by_key(|region| (region.lane, region.id));
-        found
-    }
-
-    fn chunk(&mut self, chunk: &RecordChunk<'_>, step: Option<u64>) {
-        let lane = chunk.lane();
-        let mut state = chunk.step();
-        for record in chunk.records() {
-            let header = record.header();
-            match Kind::from_code(header.kind) {
-                Some(Kind::Step) => {
-                    if let Some(mark) = record.payload::<Step>() {
-                        self.mark(lane, record, &mark, step);
-                    }
-                    state = state.behind(record, lane);
-                }
-                Some(Kind::Gap) => state = state.behind(record, lane),
-                Some(Kind::Span) if header.flags & flags::SPAN_MEASURED != 0 => {
-                    if let Some(span) = record.payload::<Span>() {
-                        let id = span.id(header.span);
-                        let phase = state.open.map_or(Phase::default(), |open| open.phase);
-                        let ended = header.flags & flags::SPAN_OPEN == 0;
-                        let (first, last) = (header.ticks, span.end);
-                        self.regions.push(MeasuredSpan { lane, id, first, last, ended, phase });
-                    }
-                }
-                _ => {}
-            }
-            if let Some(open) = state.open.filter(|open| Some(open.number) == step) {
-                self.record(lane, record, &open);
-            }
-        }
-    }
-
-    /// A step mark.
-    fn mark(&mut self, lane: LaneId, record: &Record, mark: &Step, step: Option<u64>) {
-        let (number, phase) = (mark.number, mark.phase);
-        let (least, greatest) = self.steps.unwrap_or((number, number));
-        self.steps = Some((least.min(number), greatest.max(number)));
-        let header = record.header();
-        if Some(number) != step || header.flags & flags::STEP_MICRO_BATCH != 0 {
-            return;
-        }
-        let at = header.ticks;
-        let ends = header.flags & flags::STEP_END != 0;
-        let begins = !ends && header.flags & flags::STEP_RESUMED == 0;
-        self.see(
-            lane,
-            Seen {
-                begin: begins.then_some(at),
-                begins: begins.into(),
-                end: ends.then_some(at),
-                first_record: at,
-                last_record: at,
-                phase,
-            },
-        );
-    }
-
-    /// A record of the step.
-    fn record(&mut self, lane: LaneId, record: &Record, open: &StepMark) {
-        let (first, last) = record.edges();
-        self.see(
-            lane,
-            Seen {
-                begin: None,
-                begins: 0,
-                end: None,
-                first_record: first.max(record.header().ticks),
-                last_record: last,
-                phase: open.phase,
-            },
-        );
-    }
-
-    fn see(&mut self, lane: LaneId, seen: Seen) {
-        self.lanes.entry(lane).and_modify(|known| known.merge(&seen)).or_insert(seen);
-    }
-
-    fn merge(mut self, other: Self) -> Self {
-        for (lane, seen) in other.lanes {
-            self.see(lane, seen);
-        }
-        self.regions.extend(other.regions);
-        self.steps = match (self.steps, other.steps) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (one, other) => one.or(other),
-        };
-        self
-    }
+/// Whether two stretches have some time in common, or the first is a part of the second.
+pub(super) fn overlap((first, last): (Ticks, Ticks), (from, to): (Ticks, Ticks)) -> bool {
+    (first < to && last > from) || from <= first && last <= to
 }

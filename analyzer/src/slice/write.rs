@@ -3,27 +3,39 @@
 use std::io::{self, Write};
 
 use tmrun_formats::wire::{
-    ChunkKind, Frame, FrameError, GROUP_MAX, HoleV1, LaneStartV1, LaneStepV1, Place, Record, groups,
+    ChunkKind, Frame, FrameError, GROUP_MAX, HoleV1, LaneStartV1, LaneStepV1, Place, Record,
+    StepState, groups,
 };
-use tmrun_formats::{GapClass, GapReason, LaneId};
+use tmrun_formats::{GapClass, GapReason, LaneId, SpanId};
 
+use super::concern::Concern;
 use super::kept::{self, Kept, Run};
 use super::region::Region;
-use crate::rewrite::{File, Gaps, definitions};
+use crate::rewrite::{File, Gaps, definitions, gap_record};
 use crate::scan::{ChunkState, Missing, Recording};
 
 /// Records of a chunk, a group more or less.
 const CHUNK: usize = 4096;
 
 /// Writes a recording that has a region of another, and all that its evidence needs. What was left
-/// out is in Hole frames of reason `sliced`; what the other one lacks of the region, this one lacks
-/// for the same reason.
+/// out is in Hole frames of reason `sliced`. What the other one lacks of the region this one lacks for
+/// the same reason, of the same stretch of time: a Gap record says so, at the first of the positions
+/// that are lost where there are any.
 ///
 /// # Errors
 ///
 /// When it cannot be written.
 pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) -> io::Result<()> {
-    let kept = kept::of(recording, region);
+    let concern = Concern::of(recording, region);
+    let gaps = Gaps::of(recording, |missing| is_lost(missing, &concern));
+    let mut kept = kept::of(recording, region);
+    let lost = lost(recording, |missing| {
+        is_lost(missing, &concern) || is_lost_beside(missing, region, &kept)
+    });
+    let lost: Vec<_> = lost.into_iter().chain(gaps.chunks()).collect();
+    let runs =
+        lost.iter().map(|(place, records)| (place.lane, Run::apart(place.sequence, records)));
+    kept::add_apart(&mut kept, runs);
     let mut file = File::begin(out, recording.header())?;
     file.frames(definitions(recording))?;
     for info in recording.chunks() {
@@ -34,11 +46,7 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
             file.copy_frames(&chunk, has_its_place_here)?;
         }
     }
-    lanes(recording, region, &kept, &mut file)?;
-    let gaps = Gaps::of(recording, |missing| touches(missing, region));
-    for (place, records) in gaps.chunks() {
-        file.records(place, &records)?;
-    }
+    lanes(recording, &kept, &mut file)?;
     file.frames(definitions(recording))?;
     file.frames(end(recording, region, &kept, &gaps))?;
     file.end().map(|_| ())
@@ -67,29 +75,24 @@ fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
 }
 
 /// The lanes, one behind the other.
-fn lanes(
-    recording: &Recording<'_>,
-    region: &Region,
-    kept: &Kept<'_>,
-    file: &mut File<'_>,
-) -> io::Result<()> {
-    let lost = lost(recording, region);
+fn lanes(recording: &Recording<'_>, kept: &Kept<'_>, file: &mut File<'_>) -> io::Result<()> {
     for (&lane, runs) in kept {
         let begin = begin(recording, lane);
         let start = recording.meta().starts.get(&lane).copied().unwrap_or_default();
         file.frames([Frame::LaneStart(LaneStartV1 { lane, sequence: begin, ..start })])?;
-        let lost: Vec<HoleV1> = lost.iter().filter(|hole| hole.lane == lane).copied().collect();
-        let mut next = begin;
+        let (mut next, mut state) = (begin, None);
         for run in runs {
-            if run.first > next || next == begin {
-                file.frames(holes(lane, next, run.first, &lost).map(Frame::Hole))?;
+            // Where the marks do not say which step the lane is in, a frame does.
+            if run.first > next || state != Some(run.state) {
+                file.frames(hole(lane, next, run.first))?;
                 file.frames([Frame::LaneStep(LaneStepV1::of(lane, run.first, run.state))])?;
             }
             records(lane, run, file)?;
-            next = run.end();
+            let behind = |state: StepState, record| state.behind(record, lane);
+            (next, state) = (run.end(), Some(run.records().iter().fold(run.state, behind)));
         }
         let end = recording.lanes().get(lane).map_or(next, |lane| lane.end);
-        file.frames(holes(lane, next, end, &lost).map(Frame::Hole))?;
+        file.frames(hole(lane, next, end))?;
     }
     Ok(())
 }
@@ -105,49 +108,42 @@ fn begin(recording: &Recording<'_>, lane: LaneId) -> u64 {
     chunk.map(|chunk| chunk.first_sequence()).into_iter().chain(missing).min().unwrap_or(0)
 }
 
-/// Positions that are lost and may have been of the region, by lane and position.
-fn lost(recording: &Recording<'_>, region: &Region) -> Vec<HoleV1> {
-    let hole = |missing: &Missing| {
+/// The Gap records of positions that are lost, each at the first of them, so that a hole of as many less
+/// one follows.
+fn lost(
+    recording: &Recording<'_>,
+    is_wanted: impl Fn(&Missing) -> bool,
+) -> Vec<(Place, Vec<Record>)> {
+    let missing = recording.missing().iter().filter(|missing| is_wanted(missing));
+    let positioned = missing.filter_map(|missing| {
         let (lane, sequence) = (missing.gap.lane?, missing.position?);
-        let (records, reason) = (missing.gap.records, missing.gap.reason);
-        Some(HoleV1 { lane, sequence, records, reason })
-    };
-    let mut holes: Vec<_> = recording
-        .missing()
-        .iter()
-        .filter(|missing| touches(missing, region))
-        .filter_map(hole)
-        .collect();
-    holes.sort_by_key(|hole| (hole.lane, hole.sequence));
-    holes
+        let place = Place { lane, sequence, span: SpanId::NONE };
+        Some((place, vec![gap_record(missing, sequence)]))
+    });
+    positioned.collect()
 }
 
-/// Whether something that is lost may have been of the region.
-fn touches(missing: &Missing, region: &Region) -> bool {
-    let gap = &missing.gap;
-    let (from, to) = region.extent;
-    gap.class == GapClass::Lost && gap.first <= to && gap.last >= from
+/// Whether something may have been of the region and is lost.
+fn is_lost(missing: &Missing, concern: &Concern<'_>) -> bool {
+    missing.gap.class == GapClass::Lost && concern.is_of(&missing.gap)
 }
 
-/// The holes of a lane from one position to another: what is lost as it was, and between that what
-/// is left out.
-fn holes(lane: LaneId, from: u64, to: u64, lost: &[HoleV1]) -> impl Iterator<Item = HoleV1> {
-    let mut holes = Vec::new();
-    let mut next = from;
-    let mut add = |sequence: u64, end: u64, reason| {
-        let records = end.saturating_sub(sequence);
-        if records > 0 {
-            holes.push(HoleV1 { lane, sequence, records, reason });
-        }
-    };
-    for hole in lost.iter().filter(|hole| hole.sequence < to && hole.end() > from) {
-        let (begin, end) = (hole.sequence.max(next), hole.end().min(to));
-        add(next, begin, GapReason::SLICED);
-        add(begin, end, hole.reason);
-        next = next.max(end);
-    }
-    add(next, to, GapReason::SLICED);
-    holes.into_iter()
+/// Whether something is lost right beside what is kept, so that a hole there would look as if something
+/// of the region was left out.
+fn is_lost_beside(missing: &Missing, region: &Region, kept: &Kept<'_>) -> bool {
+    let (gap, Some(position)) = (&missing.gap, missing.position) else { return false };
+    let runs = gap.lane.and_then(|lane| kept.get(&lane));
+    let around = runs.and_then(|runs| kept::between(region, runs, position, gap.records));
+    gap.class == GapClass::Lost
+        && around.is_some_and(|(before, behind)| {
+            before.end() == position || position.saturating_add(gap.records) == behind.first
+        })
+}
+
+/// The positions from one to another, which are left out.
+fn hole<'f>(lane: LaneId, sequence: u64, end: u64) -> Option<Frame<'f>> {
+    let records = end.checked_sub(sequence).filter(|&records| records > 0)?;
+    Some(Frame::Hole(HoleV1 { lane, sequence, records, reason: GapReason::SLICED }))
 }
 
 /// The records of a run, in chunks that end between groups.

@@ -8,7 +8,7 @@ use tmrun_formats::trace::TraceDocument;
 use super::{Held, Source, SourceKind};
 use crate::scan::{Gap, Recording};
 use crate::slice::{Measured, Region};
-use crate::trace::{Derived, Told, Trace};
+use crate::trace::{Derived, Refuted, Told, Trace};
 
 /// One invocation of a source: a trace in the making, or one that is there.
 #[derive(Debug)]
@@ -133,6 +133,11 @@ impl<'p> Subject<'p> {
     /// What of that is lost.
     pub fn lost(&self) -> impl Iterator<Item = &Gap> {
         self.gaps().iter().filter(|gap| gap.class == GapClass::Lost)
+    }
+
+    /// What was taken back of what the run declared, as far as the recording is there to say so.
+    pub fn refuted(&self) -> &[Refuted] {
+        self.told.as_ref().map_or(&[] as &[Refuted], |told| &told.refuted)
     }
 }
 

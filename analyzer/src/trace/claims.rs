@@ -1,84 +1,111 @@
 //! What a contract still holds when something of the region is missing.
 
 use tmrun_formats::trace::{CaptureContract, CoverageLevel, GradientContract};
-use tmrun_formats::{GapClass, GapReason, LaneId, Planes};
+use tmrun_formats::{GapClass, Planes};
 
+use super::Time;
 use super::told::{LeftOut, Refuted, Told};
-use crate::scan::{Gap, Recording};
-use crate::slice::Region;
-use crate::slice::kept::{Kept, edges};
+use crate::readable::{duration, number, plural};
+use crate::scan::Gap;
+use crate::slice::concern::Concern;
 
 /// A plane of a contract, and the evidence that it is made of.
 struct Plane {
     name: &'static str,
     level: fn(&mut CaptureContract) -> &mut CoverageLevel,
     evidence: Planes,
+    /// What of that may be recorded and is missing in the trace all the same.
+    lacks: &'static [Lack],
 }
+
+/// What a trace lacks: how much of it, and what is said of one and of several.
+type Lack = (fn(&Told) -> u64, &'static str, &'static str);
+
+/// Nobody knows which plane a record of a newer version is of.
+const UNKNOWN: Lack = (
+    |told| told.count(LeftOut::Unknown),
+    "record is of a kind that this version does not know",
+    "records are of kinds that this version does not know",
+);
+const SHAPES: Lack =
+    (|told| told.count(LeftOut::TensorShape), "tensor lacks dimensions", "tensors lack dimensions");
+const GRADIENTS: Lack = (
+    |told| told.count(LeftOut::Gradient),
+    "gradient has no norm that goes with its state",
+    "gradients have no norm that goes with their state",
+);
+const FREES: Lack = (
+    |told| told.count(LeftOut::Free),
+    "free is of storage of unknown origin",
+    "frees are of storage of unknown origin",
+);
+const RENAMED: Lack = (
+    |told| told.renamed_storages.len() as u64,
+    "storage came while one of its name was live",
+    "storages came while one of their name was live",
+);
 
 /// The planes. An activation is known by its operation and by the tensor or the storage of its output:
 /// where one of them is missing, so may be the activation.
 const PLANES: [Plane; 7] = [
-    Plane { name: "operations", level: |c| &mut c.operations, evidence: Planes::OPERATIONS },
+    Plane {
+        name: "operations",
+        level: |c| &mut c.operations,
+        evidence: Planes::OPERATIONS,
+        lacks: &[],
+    },
     Plane {
         name: "activations",
         level: |c| &mut c.activations,
         evidence: Planes::OPERATIONS.union(Planes::TENSORS).union(Planes::LOGICAL_MEMORY),
+        lacks: &[SHAPES, FREES, RENAMED],
     },
-    Plane { name: "tensors", level: |c| &mut c.tensors, evidence: Planes::TENSORS },
-    Plane { name: "gradients", level: |c| &mut c.gradients, evidence: Planes::GRADIENTS },
+    Plane {
+        name: "tensors",
+        level: |c| &mut c.tensors,
+        evidence: Planes::TENSORS,
+        lacks: &[SHAPES],
+    },
+    Plane {
+        name: "gradients",
+        level: |c| &mut c.gradients,
+        evidence: Planes::GRADIENTS,
+        lacks: &[GRADIENTS],
+    },
     Plane {
         name: "logical_memory",
         level: |c| &mut c.logical_memory,
         evidence: Planes::LOGICAL_MEMORY,
+        lacks: &[FREES, RENAMED],
     },
     Plane {
         name: "physical_memory",
         level: |c| &mut c.physical_memory,
         evidence: Planes::PHYSICAL_MEMORY,
+        lacks: &[],
     },
     Plane {
         name: "device_timing",
         level: |c| &mut c.device_timing,
         evidence: Planes::DEVICE_TIMING,
+        lacks: &[],
     },
 ];
 
-/// What is missing of a region, in order of time. What a slice leaves out is none of it: it lies
-/// before or behind, or between spans that are around the region.
-pub(super) fn gaps(recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) -> Vec<Gap> {
-    let (from, to) = region.extent;
-    let touches = |gap: &&Gap| gap.first <= to && gap.last >= from;
-    let is_missing = |gap: &&Gap| {
-        gap.reason != GapReason::SLICED
-            || gap.lane.is_none_or(|lane| is_cut_within(region, kept, lane))
-    };
-    recording.gaps().iter().filter(touches).filter(is_missing).copied().collect()
-}
-
-/// Whether positions of a lane are left out between two records that were published in the region:
-/// somebody cut out another part than this one.
-fn is_cut_within(region: &Region, kept: &Kept<'_>, lane: LaneId) -> bool {
-    let Some(runs) = kept.get(&lane) else { return true };
-    let (from, to) = region.extent;
-    // Runs end where chunks do, and nothing need be missing there.
-    let pairs = runs.iter().zip(runs.iter().skip(1));
-    pairs.filter(|(before, behind)| before.end() < behind.first).any(|(before, behind)| {
-        // A record is published when the last moment that it speaks of has come.
-        let (_, before) = edges(before.records());
-        let (_, behind) = edges(behind.records().get(..1).unwrap_or_default());
-        before < to && behind > from
-    })
-}
-
 /// Takes back what does not hold: `complete` becomes `partial`, and gradients that are not complete
 /// have no contract.
-pub(super) fn refute(contract: &mut CaptureContract, told: &mut Told) {
+pub(super) fn refute(
+    contract: &mut CaptureContract,
+    told: &mut Told,
+    concern: &Concern<'_>,
+    time: &Time<'_>,
+) {
     for plane in &PLANES {
         let level = (plane.level)(contract);
         if *level != CoverageLevel::Complete {
             continue;
         }
-        if let Some(because) = why(plane, told) {
+        if let Some(because) = why(plane, told, concern, time) {
             let (declared, instead) = (*level, CoverageLevel::Partial);
             *level = instead;
             told.refuted.push(Refuted { plane: plane.name, declared, instead, because });
@@ -106,34 +133,39 @@ pub(crate) fn declared<'p>(
 }
 
 /// Why a plane is not complete.
-fn why(plane: &Plane, told: &Told) -> Option<String> {
-    let touches = |gap: &&Gap| gap.planes == Planes::NONE || gap.planes.0 & plane.evidence.0 != 0;
-    let mut gaps = told.gaps.iter().filter(touches);
-    if let Some(first) = gaps.next() {
-        let more = gaps.count();
-        let reason = first.reason.name().unwrap_or("unknown");
-        let what = match first.class {
-            GapClass::Lost => format!("{} records are lost ({reason})", first.records),
-            GapClass::NotRequested => format!("not all of it was asked for ({reason})"),
-        };
-        return Some(match more {
+fn why(plane: &Plane, told: &Told, concern: &Concern<'_>, time: &Time<'_>) -> Option<String> {
+    let touches =
+        |gap: &&Gap| concern.planes(gap).is_some_and(|planes| planes.0 & plane.evidence.0 != 0);
+    let mut gaps: Vec<&Gap> = told.gaps.iter().filter(touches).collect();
+    gaps.sort_by_key(|gap| !concern.is_within(gap));
+    if let Some((first, more)) = gaps.split_first() {
+        let what = of_gap(first, concern, time);
+        return Some(match more.len() as u64 {
             0 => what,
-            more => format!("{what}, and {more} gaps more"),
+            more => format!("{what}, and {} more", plural(more, "gap")),
         });
     }
-    let left_out = |what| Some(told.count(what)).filter(|&count| count > 0);
-    match plane.name {
-        "gradients" => left_out(LeftOut::Gradient)
-            .map(|count| format!("{count} gradients have no norm that goes with their state")),
-        "tensors" => {
-            left_out(LeftOut::TensorShape).map(|count| format!("{count} tensors lack dimensions"))
-        }
-        "logical_memory" => match left_out(LeftOut::Free) {
-            Some(count) => Some(format!("{count} frees are of storage of unknown origin")),
-            None => Some(told.renamed_storages.len())
-                .filter(|&count| count > 0)
-                .map(|count| format!("{count} storages came while one of their name was live")),
-        },
-        _ => None,
+    let mut lacks = plane.lacks.iter().chain(&[UNKNOWN]);
+    lacks.find_map(|(count, one, many)| match count(told) {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        count => Some(format!("{} {many}", number(count))),
+    })
+}
+
+/// What is missing, where, and from when to when in the trace.
+fn of_gap(gap: &Gap, concern: &Concern<'_>, time: &Time<'_>) -> String {
+    let reason = gap.reason_name();
+    let what = match (gap.class, gap.records) {
+        (GapClass::Lost, 0) => format!("evidence that nobody counted is lost ({reason})"),
+        (GapClass::Lost, 1) => format!("1 record is lost ({reason})"),
+        (GapClass::Lost, many) => format!("{} records are lost ({reason})", number(many)),
+        (GapClass::NotRequested, _) => format!("not all of it was asked for ({reason})"),
+    };
+    let lane = gap.lane.map_or_else(String::new, |lane| format!(" on lane {}", lane.0));
+    if !concern.is_within(gap) {
+        return format!("{what}{lane}, before it began");
     }
+    let [from, to] = [gap.first, gap.last].map(|at| duration(time.at(at) as f64));
+    format!("{what}{lane}, from {from} to {to}")
 }

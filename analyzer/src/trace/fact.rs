@@ -40,12 +40,14 @@ pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<F
                 let at = position;
                 position = position.saturating_add(group.len() as u64);
                 let Some(head) = group.first() else { continue };
+                let (first, last) = edges(group);
                 let Some(kind) = head.kind() else {
-                    told.leave_out(LeftOut::Unknown);
+                    if region.overlaps(first, last) {
+                        told.leave_out(LeftOut::Unknown);
+                    }
                     continue;
                 };
                 let is_memory = matches!(kind, Kind::Alloc | Kind::Free);
-                let (first, last) = edges(group);
                 let within = run.span.nearest(head.header().span);
                 let fact = Fact {
                     lane,

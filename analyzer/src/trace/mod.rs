@@ -12,13 +12,15 @@
 //! - **Ids are stable.** A span is `s<lane>.<id>`, padded so that text order is the order of opening;
 //!   a gradient is its lane and position, as in every other output.
 //! - **No claim outlives its evidence.** A plane that the run declared to be complete, and of which
-//!   something is missing in the region, is declared to be partial; [`Told`] says why.
+//!   something is missing in the region, is declared to be partial; [`Told`] says why. A step of which
+//!   an edge is missing is a failed capture: nobody claims its wall time.
 //! - **Nothing vanishes silently.** What a trace has no place for is counted in [`Told`].
 //! - **A slice gives the same trace** as what it was cut from.
 
 mod claims;
 mod events;
 mod fact;
+mod gaps;
 mod ids;
 mod place;
 mod row;
@@ -35,6 +37,7 @@ use tmrun_formats::trace::{
 };
 
 use crate::scan::{Clock, Recording};
+use crate::slice::concern::Concern;
 use crate::slice::{Measured, Region, kept};
 pub(crate) use claims::declared;
 use events::Events;
@@ -71,7 +74,7 @@ impl<'r> Trace<'r> {
     /// The trace of a region.
     pub fn of(recording: &'r Recording<'r>, region: &Region) -> Self {
         let kept = kept::of(recording, region);
-        let mut told = Told { gaps: claims::gaps(recording, region, &kept), ..Told::default() };
+        let mut told = Told { gaps: gaps::of(recording, region, &kept), ..Told::default() };
         let mut rows = Rows::of(recording, region, &kept);
         if outcome(recording, region).is_ok() {
             rows.leave_out_open(&mut told);
@@ -103,7 +106,8 @@ impl<'r> Trace<'r> {
         let mut events = Events::new(&self.tree, &self.ids, texts, time, told, document);
         events.take(&self.facts);
         let (mut document, mut told) = events.end();
-        claims::refute(&mut document.run.capture_contract, &mut told);
+        let concern = Concern::of(self.recording, &self.region);
+        claims::refute(&mut document.run.capture_contract, &mut told, &concern, &time);
         document.memory.sort_by_key(|event| event.timestamp_ns);
         let mut by_id: Vec<usize> = (0..document.spans.len()).collect();
         by_id.sort_by(|&a, &b| {
@@ -116,7 +120,7 @@ impl<'r> Trace<'r> {
 
     /// The first and the last moment of all.
     fn edges(&self) -> (Ticks, Ticks) {
-        let spans = self.tree.rows.rows.iter().map(|row| row.edges());
+        let spans = self.tree.rows.rows.iter().map(|row| row.known());
         let facts = self.facts.iter().filter(|fact| !fact.carried);
         let facts = facts.map(|fact| (fact.first, fact.last));
         spans
@@ -144,14 +148,14 @@ impl<'r> Trace<'r> {
         };
         push(root);
         if self.region.step().is_some() {
-            let Region { first, last, ended, .. } = self.region;
+            let Region { first, last, begun, ended, .. } = self.region;
             push(Span {
                 id: Cow::Borrowed(Ids::STEP),
                 parent: Some(Cow::Borrowed(self.ids.text(self.tree.around_step))),
                 name: Cow::Borrowed(Ids::STEP),
                 measured: true,
                 start_ns: time.at(first),
-                duration_ns: ended.then(|| time.between(first, last)),
+                duration_ns: (begun && ended).then(|| time.between(first, last)),
                 kind: SpanKind::Function,
                 step: None,
                 line: 0,
@@ -220,15 +224,38 @@ fn outcome(recording: &Recording<'_>, region: &Region) -> Result<(), String> {
         }
         None => Some("the recording does not say how the run ended".to_owned()),
     };
-    let failed = match (region.measured, region.ended) {
-        (Measured::Step(_), true) => None,
-        (Measured::Step(number), false) => Some(of_run().map_or_else(
-            || format!("step {number} did not end before the recording did"),
-            |why| format!("step {number} did not end: {why}"),
-        )),
-        (Measured::Span(..) | Measured::Run, _) => of_run(),
+    let failed = match region.measured {
+        Measured::Step(number) => of_step(recording, region, number, of_run),
+        Measured::Span(..) | Measured::Run => of_run(),
     };
     failed.map_or(Ok(()), Err)
+}
+
+/// Why a step is no whole invocation, of which the wall time is known. How the run ended says something
+/// of a step that nothing follows.
+fn of_step(
+    recording: &Recording<'_>,
+    region: &Region,
+    number: u64,
+    of_run: impl Fn() -> Option<String>,
+) -> Option<String> {
+    let goes_on = recording.span().is_some_and(|(_, last)| region.last < last);
+    let why = match (region.begun, region.ended, region.edge_lost) {
+        (true, true, _) => return None,
+        (false, true, true) => format!("the beginning of step {number} is lost"),
+        (false, true, false) => {
+            format!("step {number} began before what is left of the recording")
+        }
+        (_, false, is_lost) => match (of_run().filter(|_| !goes_on), is_lost) {
+            (Some(why), _) => format!("step {number} did not end: {why}"),
+            (None, true) => format!("the end of step {number} is lost"),
+            (None, false) if goes_on => {
+                format!("step {number} did not end before the next one of its lane began")
+            }
+            (None, false) => format!("step {number} did not end before the recording did"),
+        },
+    };
+    Some(why)
 }
 
 const fn empty<'t>(run: TraceRun, terminal: Terminal<'t>) -> TraceDocument<'t> {

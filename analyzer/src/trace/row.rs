@@ -56,14 +56,14 @@ impl Row {
         })
     }
 
-    /// A span that was open at the end, which is the last moment that is known.
-    fn open(span: &OpenSpanV1, end: Ticks) -> Self {
+    /// A span that was open at the end, and so has every moment behind its beginning.
+    fn open(span: &OpenSpanV1) -> Self {
         Self {
             key: (span.lane, span.span),
             parent: Some((span.lane, span.parent)).filter(|(_, id)| !id.is_none()),
             name: span.name,
             first: span.start,
-            last: end.max(span.start),
+            last: Ticks(u64::MAX),
             ended: false,
             of_lane: true,
             depth: span.depth,
@@ -102,8 +102,7 @@ impl Rows {
         let records = kept.values().flatten().flat_map(|run| run.records());
         let spans = records.filter(|record| record.kind() == Some(Kind::Span));
         let mut rows: Vec<Row> = spans.filter_map(Row::of).collect();
-        let end = recording.span().map_or(region.extent.1, |(_, last)| last);
-        rows.extend(recording.meta().open_spans.iter().map(|span| Row::open(span, end)));
+        rows.extend(recording.meta().open_spans.iter().map(Row::open));
         rows.retain(|row| region.overlaps(row.first, row.last));
         // A span that ended just before its recorder did may be there as an open one too.
         rows.sort_unstable_by_key(|row| (row.key, !row.ended));
@@ -201,5 +200,10 @@ impl Rows {
 impl Row {
     pub(super) const fn edges(&self) -> (Ticks, Ticks) {
         (self.first, self.last)
+    }
+
+    /// From its beginning to the last moment that is known of it.
+    pub(super) const fn known(&self) -> (Ticks, Ticks) {
+        (self.first, if self.ended { self.last } else { self.first })
     }
 }

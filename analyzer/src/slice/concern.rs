@@ -1,0 +1,60 @@
+//! What that is missing concerns a region.
+
+use tmrun_formats::wire::{self, Record};
+use tmrun_formats::{GapClass, LaneId, Planes};
+
+use super::region::Region;
+use crate::scan::{Gap, Recording};
+
+/// Nobody knows which planes.
+const ANY: Planes = Planes(u32::MAX);
+
+/// Knows of what is missing whether it may have been evidence of a region.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Concern<'r> {
+    region: &'r Region,
+    promises_memory: bool,
+}
+
+impl<'r> Concern<'r> {
+    pub(crate) fn of(recording: &Recording<'_>, region: &'r Region) -> Self {
+        let contract = recording.meta().contract;
+        let promises_memory = contract.is_some_and(|contract| contract.logical_memory > 0);
+        Self { region, promises_memory }
+    }
+
+    pub(crate) fn is_of(&self, gap: &Gap) -> bool {
+        self.planes(gap).is_some()
+    }
+
+    /// Whether a gap is of a moment of the region.
+    pub(crate) fn is_within(&self, gap: &Gap) -> bool {
+        self.region.overlaps(gap.first, gap.last)
+    }
+
+    /// The planes of the region that a gap may be of; `None` where it is of none. What was lost before it
+    /// may have been a change of the level, which is in force in it, or an allocation of what is live.
+    pub(crate) fn planes(&self, gap: &Gap) -> Option<Planes> {
+        if self.is_within(gap) {
+            return Some(if gap.planes == Planes::NONE { ANY } else { gap.planes });
+        }
+        if gap.class != GapClass::Lost || gap.first >= self.region.extent.0 {
+            return None;
+        }
+        let may_be_recorders = match gap.lane {
+            Some(lane) => lane == LaneId::RECORDER,
+            // Metadata is of no lane, and of the recorder's plane alone.
+            None => gap.planes.contains(Planes::HOST_TIME),
+        };
+        if may_be_recorders && gap.planes.contains(Planes::RECORDER) {
+            return Some(ANY);
+        }
+        let is_memory = gap.planes.contains(Planes::LOGICAL_MEMORY);
+        (self.promises_memory && is_memory).then_some(Planes::LOGICAL_MEMORY)
+    }
+
+    /// Whether a record tells of such a gap.
+    pub(super) fn is_told_by(&self, record: &Record) -> bool {
+        record.payload::<wire::Gap>().is_some_and(|gap| self.is_of(&Gap::recorded(&gap)))
+    }
+}

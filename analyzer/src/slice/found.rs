@@ -1,0 +1,177 @@
+//! What a recording has of one step, lane by lane, and which spans say that they are the measured region.
+
+use std::collections::BTreeMap;
+
+use rayon::iter::ParallelIterator;
+use tmrun_formats::wire::{Kind, Record, Span, Step, StepMark, flags};
+use tmrun_formats::{LaneId, Phase, SpanId, Ticks};
+
+use super::region::{Measured, Region};
+use crate::scan::{RecordChunk, Recording};
+
+/// What there is to choose from.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// Of the step that is asked for, by lane.
+    pub(super) lanes: BTreeMap<LaneId, Seen>,
+    /// The measured spans.
+    pub(super) regions: Vec<MeasuredSpan>,
+    /// The least and the greatest step.
+    pub(super) steps: Option<(u64, u64)>,
+}
+
+/// A measured span.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MeasuredSpan {
+    lane: LaneId,
+    id: SpanId,
+    first: Ticks,
+    last: Ticks,
+    ended: bool,
+    phase: Phase,
+}
+
+impl MeasuredSpan {
+    /// As a region, of an invocation that has at least this extent.
+    pub(super) fn region(&self, invocation: Option<(Ticks, Ticks)>) -> Region {
+        let (first, last) = invocation.unwrap_or((self.first, self.last));
+        Region {
+            measured: Measured::Span(self.lane, self.id),
+            lane: self.lane,
+            first: self.first,
+            last: self.last,
+            begun: true,
+            ended: self.ended,
+            edge_lost: false,
+            phase: self.phase,
+            extent: (first.min(self.first), last.max(self.last)),
+        }
+    }
+}
+
+/// What a lane has of the step for certain: no record behind a place where its end may be lost.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Seen {
+    pub(super) begin: Option<Ticks>,
+    pub(super) begins: u64,
+    pub(super) end: Option<Ticks>,
+    /// The first and the last moment of it.
+    pub(super) first: Ticks,
+    pub(super) last: Ticks,
+    pub(super) phase: Phase,
+}
+
+impl Seen {
+    fn merge(&mut self, other: &Self) {
+        self.begin = self.begin.into_iter().chain(other.begin).min();
+        self.begins = self.begins.saturating_add(other.begins);
+        self.end = self.end.max(other.end);
+        self.first = self.first.min(other.first);
+        self.last = self.last.max(other.last);
+        if self.phase == Phase::default() {
+            self.phase = other.phase;
+        }
+    }
+}
+
+impl Found {
+    pub(super) fn in_all(recording: &Recording<'_>, step: Option<u64>) -> Self {
+        let mut found = recording
+            .par_record_chunks()
+            .fold(Self::default, |mut found, chunk| {
+                found.chunk(&chunk, step);
+                found
+            })
+            .reduce(Self::default, Self::merge);
+        found.regions.sort_by_key(|region| (region.lane, region.id));
+        found
+    }
+
+    fn chunk(&mut self, chunk: &RecordChunk<'_>, step: Option<u64>) {
+        let lane = chunk.lane();
+        let mut state = chunk.step();
+        for record in chunk.records() {
+            let header = record.header();
+            match Kind::from_code(header.kind) {
+                Some(Kind::Step) => {
+                    if let Some(mark) = record.payload::<Step>() {
+                        self.mark(lane, record, &mark, step);
+                    }
+                    state = state.behind(record, lane);
+                }
+                Some(Kind::Gap) => state = state.behind(record, lane),
+                Some(Kind::Span) if header.flags & flags::SPAN_MEASURED != 0 => {
+                    if let Some(span) = record.payload::<Span>() {
+                        let id = span.id(header.span);
+                        let phase = state.open.map_or(Phase::default(), |open| open.phase);
+                        let ended = header.flags & flags::SPAN_OPEN == 0;
+                        let (first, last) = (header.ticks, span.end);
+                        self.regions.push(MeasuredSpan { lane, id, first, last, ended, phase });
+                    }
+                }
+                _ => {}
+            }
+            let of_step = state.open.filter(|open| state.sure && Some(open.number) == step);
+            if let Some(open) = of_step.filter(|_| header.kind != Kind::Gap as u8) {
+                self.record(lane, record, &open);
+            }
+        }
+    }
+
+    /// A step mark.
+    fn mark(&mut self, lane: LaneId, record: &Record, mark: &Step, step: Option<u64>) {
+        let (number, phase) = (mark.number, mark.phase);
+        let (least, greatest) = self.steps.unwrap_or((number, number));
+        self.steps = Some((least.min(number), greatest.max(number)));
+        let header = record.header();
+        if Some(number) != step || header.flags & flags::STEP_MICRO_BATCH != 0 {
+            return;
+        }
+        let at = header.ticks;
+        let ends = header.flags & flags::STEP_END != 0;
+        let begins = !ends && header.flags & flags::STEP_RESUMED == 0;
+        self.see(
+            lane,
+            Seen {
+                begin: begins.then_some(at),
+                begins: begins.into(),
+                end: ends.then_some(at),
+                first: at,
+                last: at,
+                phase,
+            },
+        );
+    }
+
+    /// A record of the step.
+    fn record(&mut self, lane: LaneId, record: &Record, open: &StepMark) {
+        let (first, last) = record.edges();
+        self.see(
+            lane,
+            Seen {
+                begin: None,
+                begins: 0,
+                end: None,
+                first: first.max(record.header().ticks),
+                last,
+                phase: open.phase,
+            },
+        );
+    }
+
+    fn see(&mut self, lane: LaneId, seen: Seen) {
+        self.lanes.entry(lane).and_modify(|known| known.merge(&seen)).or_insert(seen);
+    }
+
+    fn merge(mut self, other: Self) -> Self {
+        for (lane, seen) in other.lanes {
+            self.see(lane, seen);
+        }
+        self.regions.extend(other.regions);
+        self.steps = match (self.steps, other.steps) {
+            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
+            (one, other) => one.or(other),
+        };
+        self
+    }
+}
