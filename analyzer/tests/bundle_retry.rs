@@ -66,7 +66,10 @@ fn whatever_is_there_stays() {
         put(&root).expect("put");
         let seen = || (fs::symlink_metadata(&root).expect("there").file_type(), root.is_dir());
         let before = seen();
-        assert!(matches!(step(&file, 2, &root), Err(PublishFault::Occupied { .. })));
+        // With a slash behind it, a link stands for what it leads to.
+        for root in [&root, &folder.path().join("bundle/")] {
+            assert!(matches!(step(&file, 2, root), Err(PublishFault::Occupied { .. })));
+        }
         assert_eq!(seen(), before);
         assert_eq!(names(folder.path()), ["bundle"]);
         fs::remove_file(&root).or_else(|_| fs::remove_dir_all(&root)).expect("away");
@@ -271,6 +274,23 @@ fn what_nsight_left_is_kept_file_by_file() {
     let (code, _, err) = folder.tmrun(&arguments);
     assert_eq!(code, 3, "{err}");
     assert_eq!(files(&folder.path("bundle"))["nsight/capture.nsys-rep"], b"raw");
+    assert_eq!(
+        names(&folder.path("")),
+        ["bundle", "in.tmrun", "left", "theirs"],
+        "nothing is left behind"
+    );
+    let again = |what: &str| {
+        let (code, out, err) = folder.tmrun(&arguments);
+        assert_eq!(code, 3, "{err}");
+        assert!(out.contains("already_published"), "{out}");
+        assert_eq!(err.contains("nsight"), !what.is_empty(), "{err}");
+        assert!(err.contains(what), "{err}");
+    };
+    again("");
+    fs::write(nsight.join("capture.nsys-rep"), b"another").expect("written");
+    again("nsight/capture.nsys-rep with sha256");
+    fs::rename(nsight.join("capture.nsys-rep"), nsight.join("other")).expect("renamed");
+    again("without nsight/capture.nsys-rep");
     candle_graph_v10::verify_bundle(&folder.path("bundle")).expect("the neighbour takes it");
     let (code, out, err) = folder.tmrun(&["verify", "bundle", "--semantic"]);
     assert_eq!(code, 0, "{out}{err}");

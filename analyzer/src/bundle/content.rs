@@ -224,7 +224,8 @@ fn check(root: &Path, path: &str, declared: &BundleFile<'_>) -> Result<u64, Prob
     Ok(bytes)
 }
 
-fn digest(file: &mut File) -> io::Result<(u64, String)> {
+/// How many bytes a file has, and their SHA-256.
+pub(super) fn digest(file: &mut File) -> io::Result<(u64, String)> {
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 256 << 10];
     let mut bytes = 0_u64;

@@ -24,7 +24,7 @@ const LONGEST: usize = 160;
 /// A destination.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
-    /// As it was named.
+    /// As it was named, without a slash behind it.
     pub(super) path: PathBuf,
     /// The directory that it is in.
     pub(super) parent: PathBuf,
@@ -42,7 +42,9 @@ impl Place {
         };
         let mut stem = OsString::from(".");
         stem.push(OsStr::from_bytes(name.as_bytes().get(..LONGEST).unwrap_or(name.as_bytes())));
-        Ok(Self { path: path.to_owned(), parent: parent.to_owned(), stem })
+        // Not as it was given: with a slash behind it, a link would stand for what it leads to.
+        let path = path.with_file_name(name);
+        Ok(Self { path, parent: parent.to_owned(), stem })
     }
 
     /// Refuses a destination in another bundle.

@@ -76,8 +76,11 @@ pub fn publish(
     let planned = planned(request.recording, request.region);
     tell(observe, Moment::Planned)?;
     place.refuse_nested()?;
+    if let Some(folder) = request.nsight {
+        nsight::check(folder)?;
+    }
     if let Some(found) = reconcile(&place, &planned)? {
-        return Ok(already(found, request));
+        return Ok(already(&place, found, request)?);
     }
     tell(observe, Moment::Free)?;
     place.make_parents()?;
@@ -91,7 +94,7 @@ pub fn publish(
         // Another publisher of the same capture was faster.
         Ok((_, Some(found))) => {
             staging.discard();
-            Ok(already(found, request))
+            Ok(already(&place, found, request)?)
         }
         Err(fault) => Err(PublishError { fault, trace: staging.abandon(&place) }),
     }
@@ -101,9 +104,16 @@ fn tell(observe: &mut Observer<'_>, moment: Moment<'_>) -> Result<(), PublishFau
     observe(moment).map_err(PublishFault::Stopped)
 }
 
-fn already(found: Found, request: &Request<'_>) -> Publication {
+fn already(
+    place: &Place,
+    mut found: Found,
+    request: &Request<'_>,
+) -> Result<Publication, PublishFault> {
+    if let Some(folder) = request.nsight {
+        found.differing.extend(nsight::differing(folder, &place.path)?);
+    }
     let trace = Trace::of(request.recording, request.region);
-    Publication::found(found, lost(&trace.derive()))
+    Ok(Publication::found(found, lost(&trace.derive())))
 }
 
 fn lost(derived: &Derived<'_>) -> Vec<Gap> {
