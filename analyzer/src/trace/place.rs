@@ -98,6 +98,8 @@ impl Tree {
         let Region { measured, lane: own, first: from, last: to, .. } = self.region;
         // What encloses the step in equal ticks does not lie in it.
         let is_step = matches!(measured, Measured::Step(_)) && lane == own;
+        // A span that did not end is of the step that it began in.
+        let last = if last == Row::NEVER { first } else { last };
         is_step && from <= first && last <= to && (first, last) != (from, to)
     }
 

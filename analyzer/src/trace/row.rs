@@ -37,6 +37,9 @@ pub(super) struct Row {
 }
 
 impl Row {
+    /// When a span ends that does not.
+    pub(super) const NEVER: Ticks = Ticks(u64::MAX);
+
     fn of(record: &Record) -> Option<Self> {
         let (header, span) = (record.header(), record.payload::<Span>()?);
         let given = |flag| header.flags & flag != 0;
@@ -63,7 +66,7 @@ impl Row {
             parent: Some((span.lane, span.parent)).filter(|(_, id)| !id.is_none()),
             name: span.name,
             first: span.start,
-            last: Ticks(u64::MAX),
+            last: Self::NEVER,
             ended: false,
             of_lane: true,
             depth: span.depth,
