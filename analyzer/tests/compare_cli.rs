@@ -142,7 +142,7 @@ fn what_cannot_be_had_is_1_and_named() {
     refused(&["after-3", "link"]);
     fs::remove_file(bundle.join("link")).unwrap();
     bare::write_as(bundle, &[("trace.jsonl", &trace)], "another");
-    refused(&["after-3", "run_id", "another"]);
+    refused(&["after-3", "another run", "found another"]);
     fs::remove_file(bundle.join("bundle.json")).unwrap();
     refused(&["after-3", "bundle.json"]);
     fs::remove_dir_all(bundle).unwrap();

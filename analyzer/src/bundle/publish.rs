@@ -23,7 +23,7 @@ use super::verify::{Verified, verified};
 use super::{ANNEX, Problem, ProblemKind, RECORDING, nsight};
 use crate::input::Input;
 use crate::nsight::read as read_nsight;
-use crate::scan::{Gap, Recording};
+use crate::scan::{Gap, Recording, Status};
 use crate::slice::{Region, slice};
 use crate::trace::{Derived, Trace, planned};
 
@@ -134,6 +134,11 @@ fn stage(
     let failed = |why: &dyn ToString| PublishFault::Slice { why: why.to_string() };
     let input = Input::open(&staging.root.join(RECORDING)).map_err(|error| failed(&error))?;
     let recording = Recording::open(&input, RECORDING).map_err(|error| failed(&error))?;
+    // Whoever derives it again has to find what was found here.
+    if recording.status() != Status::Finished {
+        let first = recording.findings().first().map(ToString::to_string);
+        return Err(failed(&first.unwrap_or_else(|| "it has no end".to_owned())));
+    }
     let region = Region::of(&recording, request.region.step()).map_err(|error| failed(&error))?;
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
