@@ -58,7 +58,7 @@ impl ClockFault {
             return (!is_reading).then_some(fault);
         }
         let rate = u128::from(if ticks_per_second == 0 { 1_000_000_000 } else { ticks_per_second });
-        let expected = u128::from(b.ns.since(a.ns)) * rate / 1_000_000_000;
+        let expected = u128::from(b.ns.since(a.ns)).saturating_mul(rate) / 1_000_000_000;
         // A coarse clock, or one that was read twice at once, need not have moved.
         let moves = expected > u128::from(uncertainty).saturating_add(1);
         (forward == 0 && moves).then_some(Self::Stopped)
