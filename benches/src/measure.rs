@@ -35,6 +35,19 @@ impl<'a> Case<'a> {
             took
         })
     }
+
+    /// The same, with so many rounds of its own before each one, which do not count: what the case
+    /// before it left in the caches is gone by then.
+    #[must_use]
+    pub fn warmed(self, rounds: usize) -> Self {
+        let Self { name, mut run } = self;
+        Self::timed(name, move |calls| {
+            for _ in 0..rounds {
+                run(calls);
+            }
+            run(calls)
+        })
+    }
 }
 
 impl std::fmt::Debug for Case<'_> {

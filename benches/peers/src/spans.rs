@@ -20,6 +20,9 @@ use crate::count::Counted;
 
 const ROUNDS: usize = 101;
 const CALLS: u64 = 4000;
+/// Rounds of a recorder before each of its rounds that counts, so that it finds the caches as if it
+/// were alone in its process: enough to go once around our ring.
+const WARMING: usize = 5;
 /// Spans in one of what the peer calls a trace or a frame.
 const TOGETHER: u64 = 1000;
 
@@ -203,7 +206,8 @@ pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
         Case::new("fastrace", fastraces).then(|| std::thread::sleep(Duration::from_millis(1))),
         Case::new("tracing, no subscriber", tracings),
         Case::new("candle-graph", |calls| graphs(&session, calls)),
-    ];
+    ]
+    .map(|case| case.warmed(WARMING));
     let [two, ours_alone, puffin, fastrace, silent, graph] = measure(cases, ROUNDS, CALLS);
     let row = Row::cost("span (in the peers' process)", ours_alone, RULER, two);
     table.push(row.counted(Counted::Ours.instructions()));
@@ -227,7 +231,8 @@ pub fn rows(table: &mut Table) -> Result<(), crate::Failure> {
         Case::new("ours", ours).then(empty),
         Case::new("tracing, ours", |calls| through(&with_ours, calls)).then(empty),
         Case::new("tracing, theirs", |calls| through(&with_theirs, calls)),
-    ];
+    ]
+    .map(|case| case.warmed(WARMING));
     let [two, beside, layer, recording] = measure(cases, ROUNDS, CALLS);
     let name = "tracing 0.1.44, a layer that notes id and time: a span";
     let row = Row::cost(name, recording, RULER, two);
@@ -257,7 +262,8 @@ fn tracy(table: &mut Table, empty: &dyn Fn()) -> Result<(), crate::Failure> {
         Case::new("tracy-client", |calls| drained.spans(calls)).then(rest),
         Case::new("tracy-client, client at hand", |calls| drained.spans_by_client(calls))
             .then(rest),
-    ];
+    ]
+    .map(|case| case.warmed(WARMING));
     let [two, ours, zones, spans, by_client] = measure(cases, ROUNDS, CALLS);
     let named = [
         ("Tracy 0.14.1 C++ ZoneScopedN, drained: a span", zones, Counted::Zones),
