@@ -9,6 +9,7 @@ mod support;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::process::Child;
 use std::sync::Barrier;
 
 use bundles::{files, gapped, names, publish_at};
@@ -169,6 +170,46 @@ fn of_two_publishers_of_two_captures_one_wins_and_the_other_keeps_its_trace() {
     assert!(matches!(error.fault, PublishFault::Conflict { .. }), "{error}");
     assert!(error.trace.expect("kept").exists());
     assert!(verify(&root).receipt.is_some());
+}
+
+#[test]
+fn commands_that_race_publish_one_capture_once_and_of_two_one() {
+    let folder = Folder::with(&gapped());
+    let start = |step, root: &str| {
+        let arguments = ["bundle", "in.tmrun", "--step", step, "-o", root];
+        folder.command(&arguments).spawn().expect("it starts")
+    };
+    // The exit code, the receipt's status if there is one, and what was said.
+    let end = |child: Child| {
+        let output = child.wait_with_output().expect("it ends");
+        let receipt = serde_json::from_slice::<serde_json::Value>(&output.stdout).ok();
+        let status = receipt.and_then(|receipt| receipt["status"].as_str().map(str::to_owned));
+        let said = String::from_utf8(output.stderr).expect("text");
+        (status, output.status.code().expect("an exit code"), said)
+    };
+    let mut kept = Vec::new();
+    for round in 0..10 {
+        let [same, other] = ["same", "other"].map(|name| format!("{name}{round}"));
+        let mut found = ["2", "2"].map(|step| start(step, &same)).map(end);
+        found.sort();
+        let [again, first] = found.map(|(status, code, _)| (status, code));
+        assert_eq!(again, (Some("already_published".to_owned()), 3));
+        assert_eq!(first, (Some("published".to_owned()), 3));
+
+        let mut found = ["2", "3"].map(|step| start(step, &other)).map(end);
+        found.sort();
+        let [(none, lost, said), (won, ..)] = found;
+        assert_eq!((none, lost, won.as_deref()), (None, 1, Some("published")), "{said}");
+        // Whoever comes late enough to see the other's has written no trace.
+        let traces = names(&folder.path("")).into_iter().filter(|name| name.contains("trace"));
+        let new: Vec<_> = traces.filter(|name| !kept.contains(name)).collect();
+        assert!(new.len() <= 1 && new.iter().all(|name| said.contains(name)), "{new:?}: {said}");
+        kept.extend(new);
+        for root in [same, other] {
+            assert!(verify(&folder.path(&root)).receipt.is_some());
+        }
+    }
+    assert_eq!(names(&folder.path("")).len(), 1 + 20 + kept.len(), "nothing else is left");
 }
 
 #[test]

@@ -46,21 +46,53 @@ fn compare(trace: &TraceDocument<'_>, evidence: &Evidence<'_>, theirs: Value, te
     }
 }
 
-/// How often each code and each pair of codes was met, over traces no two of which are the same.
+/// How often each code and each pair of codes was met, over traces no two of which are of one structure.
 #[derive(Default)]
 struct Met {
-    traces: BTreeSet<String>,
+    structures: BTreeSet<String>,
     codes: BTreeMap<HealthCode, usize>,
+    /// Where the code is the only one that breaks a rule.
+    alone: BTreeMap<HealthCode, usize>,
     pairs: BTreeMap<(HealthCode, HealthCode), usize>,
+}
+
+/// What is left of a trace without its numbers and the spelling of its texts: which events with which
+/// keys, lists of which lengths, and who names the same thing as who.
+fn structure(text: &str, late: &[traces::sketch::Late]) -> String {
+    fn strip(value: &mut Value, texts: &mut BTreeMap<String, usize>) {
+        match value {
+            Value::Number(number) => *number = 0.into(),
+            Value::String(text) => {
+                let next = texts.len();
+                let place = *texts.entry(std::mem::take(text)).or_insert(next);
+                *text = place.to_string();
+            }
+            Value::Array(values) => values.iter_mut().for_each(|value| strip(value, texts)),
+            Value::Object(fields) => fields.values_mut().for_each(|value| strip(value, texts)),
+            Value::Null | Value::Bool(_) => (),
+        }
+    }
+    let mut texts = BTreeMap::new();
+    let lines = text.lines().map(|line| {
+        let mut event: Value = serde_json::from_str(line).unwrap();
+        let kind = event["kind"].as_str().unwrap_or_default().to_owned();
+        strip(&mut event, &mut texts);
+        format!("{kind} {event}\n")
+    });
+    format!("{}{late:?}", lines.collect::<String>())
 }
 
 impl Met {
     fn judge(&mut self, sketch: &Sketch, rng: &mut Rng) -> BTreeSet<HealthCode> {
         let text = sketch.text(rng);
         let codes = judge(&text, &sketch.late);
-        if self.traces.insert(format!("{text}{:?}", sketch.late)) {
+        if self.structures.insert(structure(&text, &sketch.late)) {
+            let is_error = |code: &HealthCode| faults::is_error(*code, sketch.failed.is_some());
+            let broken = codes.iter().filter(|code| is_error(code)).count();
             for &left in &codes {
                 *self.codes.entry(left).or_default() += 1;
+                let others = broken - usize::from(is_error(&left));
+                *self.alone.entry(left).or_default() += usize::from(others == 0);
                 for &right in codes.iter().filter(|&&right| left < right) {
                     *self.pairs.entry((left, right)).or_default() += 1;
                 }
@@ -114,14 +146,14 @@ fn every_code_alone_and_with_every_other_is_as_the_neighbour_has_it() {
             }
         }
     }
-    println!("{} traces, {} pairs of codes", met.traces.len(), met.pairs.len());
+    println!("{} structures, {} pairs of codes", met.structures.len(), met.pairs.len());
     for (code, count) in &met.codes {
-        println!("{count:6} {code}");
+        println!("{count:6}, {:4} alone: {code}", met.alone[code]);
     }
     assert!(never.is_empty(), "never met together: {never:?}");
     assert_eq!(met.codes.len(), HealthCode::ALL.len());
     assert!(met.codes.values().all(|count| *count >= 20));
-    assert!(met.traces.len() >= 2000, "{} traces", met.traces.len());
+    assert!(met.structures.len() >= 2000, "{} structures", met.structures.len());
 }
 
 #[test]

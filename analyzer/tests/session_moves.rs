@@ -1,6 +1,11 @@
 //! A program that was written for `candle-graph` moves over by its imports: the same code, once on each
 //! crate, and the same evidence.
 
+#[path = "support/command.rs"]
+mod command;
+#[path = "support/told.rs"]
+mod told;
+
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
@@ -9,6 +14,7 @@ use tmrun::scan::Recording;
 use tmrun::slice::Region;
 use tmrun::trace::Trace;
 use tmrun_formats::trace::TraceDocument;
+use told::told;
 
 /// The program, with these imports.
 macro_rules! program {
@@ -186,66 +192,6 @@ program! { ours:
     };
 }
 
-/// What a trace says, but for its times and its ids, which are replaced by names of spans.
-fn told(document: &TraceDocument<'_>) -> Vec<String> {
-    let span = |id: &str| {
-        let found = document.spans.iter().find(|span| span.id == id);
-        found.map_or("?".to_owned(), |span| span.name.to_string())
-    };
-    let run = &document.run;
-    let mut told = vec![format!(
-        "{:?}",
-        (&run.correlation_id, &run.entrypoint, run.phase, run.capture_step, run.warmup_steps)
-    )];
-    told.push(format!(
-        "{:?}",
-        (&run.device, run.measured_region_device_synchronized, run.timing_mode, &run.tags)
-    ));
-    told.push(format!("{:?}", (&run.capture_contract, &run.comparison_identity)));
-    told.push(format!("{:?}", (document.terminal.outcome, &document.terminal.reason)));
-    let mut events = Vec::new();
-    for it in &document.spans {
-        let parent = it.parent.as_deref().map(span);
-        let ended = it.duration_ns.is_some();
-        events.push(format!("{:?}", (&it.name, parent, it.kind, it.step, it.measured, ended)));
-    }
-    for it in &document.ops {
-        let place = (span(&it.span_id), &it.op_name, &it.inputs, &it.output, it.duration_ns);
-        let bytes = (it.output_dense_bytes, it.input_dense_bytes);
-        events.push(format!("{:?}", (place, &it.shape, &it.dtype, &it.device, bytes)));
-    }
-    for it in &document.tensors {
-        let place = (span(&it.span_id), &it.tensor_id, &it.label, it.category);
-        let bytes = (it.dense_bytes, it.requires_grad);
-        events.push(format!("{:?}", (place, &it.shape, &it.dtype, &it.device, bytes)));
-    }
-    for it in &document.tensor_stats {
-        let place = (span(&it.span_id), &it.label, &it.shape, &it.dtype);
-        let numbers = (it.elements, it.non_finite, it.rms, it.abs_max, it.mean);
-        events.push(format!("{:?}", (place, numbers)));
-    }
-    for it in &document.memory {
-        let place = (span(&it.span_id), &it.storage_id, &it.tensor_id, &it.op_name, it.action);
-        let rest = (it.bytes, &it.shape, &it.dtype, &it.device, it.category);
-        events.push(format!("{:?}", (place, rest)));
-    }
-    for it in &document.device_memory {
-        let bytes = (it.used_bytes, it.free_bytes, it.reserved_bytes, it.capacity_bytes);
-        events.push(format!("{:?}", (&it.device, bytes)));
-    }
-    for it in &document.device_intervals {
-        let place = (span(&it.span_id), &it.device, &it.stream_id, &it.clock_id, &it.backend);
-        events.push(format!("{:?}", (place, it.start_ns, it.duration_ns)));
-    }
-    for it in &document.gradients {
-        events.push(format!("{:?}", (&it.root, &it.key, it.state, it.norm)));
-    }
-    events.extend(document.edges.iter().map(|edge| format!("{edge:?}")));
-    events.sort();
-    told.extend(events);
-    told
-}
-
 /// Whether the neighbour finds a trace sound and complete, and its errors.
 fn judged(path: &Path) -> (bool, Vec<String>) {
     let document = neighbour::parse_trace(path).expect("a trace that the neighbour reads");
@@ -279,6 +225,84 @@ fn the_same_program_leaves_the_same_evidence_through_either_crate() -> Result<()
     let missing: Vec<_> = theirs.iter().filter(|line| !ours.contains(line)).collect();
     let more: Vec<_> = ours.iter().filter(|line| !theirs.contains(line)).collect();
     assert!(missing.is_empty() && more.is_empty(), "missing {missing:#?}, more {more:#?}");
+    assert_eq!(ours, theirs);
+    Ok(())
+}
+
+/// A program of timed operations, with these imports.
+macro_rules! profiling {
+    ($name:ident: $($import:item)*) => {
+        mod $name {
+            use std::error::Error;
+            use std::path::{Path, PathBuf};
+
+            $($import)*
+
+            pub fn run(path: &Path) -> Result<PathBuf, Box<dyn Error>> {
+                let config = ProfileConfig {
+                    cargo_features: vec!["cuda".into()],
+                    build_id: Some("build".into()),
+                    ..ProfileConfig::infer("model::forward")
+                };
+                let mut session = ProfileSession::open(path, config)?;
+                assert_eq!((session.phase(), session.step()), (ExecutionPhase::Infer, 0));
+                drop(TimedOperation::begin(&mut session, "op:load", "load", &[])?);
+                for step in [5, 6] {
+                    session.set_step(step);
+                    let inputs = ["x".to_owned(), "w".to_owned()];
+                    let outer = session.begin_operation("op:1", "attention", &inputs)?;
+                    let inner = session.begin_operation("op:2", "matmul", &inputs[..1])?;
+                    session.end_operation(&inner, None)?;
+                    session.end_operation(&outer, Some("y".into()))?;
+                    assert!(session.end_operation(&inner, None).is_err());
+                    session.record_edge_timing("tensor:x", "op:1", 70)?;
+                }
+                session.begin_operation("op:3", "never ended", &[])?;
+                session.flush()?;
+                Ok(session.finish()?)
+            }
+        }
+    };
+}
+
+profiling! { profiling_theirs:
+    use candle_graph_v03::phase::ExecutionPhase;
+    use candle_graph_v03::profile::{ProfileConfig, ProfileSession, TimedOperation};
+}
+
+profiling! { profiling_ours:
+    use tmrun_probe_core::session::{
+        ExecutionPhase, ProfileConfig, ProfileSession, TimedOperation,
+    };
+}
+
+/// What timed operations say, but for their times and their own ids.
+fn timed(text: &str) -> Vec<String> {
+    let trace =
+        candle_graph_v03::runtime::parse(text).expect("a document that the neighbour reads");
+    let mut told = vec![format!("{:?}", trace.run)];
+    let operations = trace.operations.iter();
+    told.extend(operations.map(|it| {
+        assert!(it.duration_ns.is_some(), "{it:?}");
+        format!("{:?}", (&it.op, &it.static_id, &it.inputs, &it.output, it.step))
+    }));
+    told.extend(trace.edge_timings.iter().map(|it| {
+        format!("{:?}", (&it.from_static_id, &it.to_static_id, it.duration_ns, it.step))
+    }));
+    told.sort();
+    told
+}
+
+#[test]
+fn the_same_program_leaves_the_same_timed_operations_through_either_crate()
+-> Result<(), Box<dyn Error>> {
+    let folder = tempfile::tempdir()?;
+    let theirs = std::fs::read_to_string(profiling_theirs::run(&folder.path().join("theirs"))?)?;
+    let ours = profiling_ours::run(&folder.path().join("ours.tmrun"))?;
+    let converted = command::tmrun(&["convert", ours.to_str().ok_or("a path")?]);
+    assert!(converted.status.success(), "{converted:?}");
+    let (theirs, ours) = (timed(&theirs), timed(&String::from_utf8(converted.stdout)?));
+    assert_eq!(theirs.len(), 1 + 5 + 2, "{theirs:#?}");
     assert_eq!(ours, theirs);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -27,9 +27,16 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    pub fn output(&self, arguments: &[&str]) -> Output {
+    /// The command, to be run in the folder; what it prints is kept.
+    pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tmrun"));
-        command.current_dir(self.folder.path()).args(arguments).output().expect("tmrun runs")
+        command.current_dir(self.folder.path()).args(arguments);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    }
+
+    pub fn output(&self, arguments: &[&str]) -> Output {
+        self.command(arguments).output().expect("tmrun runs")
     }
 
     /// The exit code, standard output and standard error.
