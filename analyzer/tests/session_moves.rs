@@ -1,13 +1,12 @@
 //! A program that was written for `candle-graph` moves over by its imports: the same code, once on each
 //! crate, and the same evidence.
 
-#[path = "support/command.rs"]
-mod command;
 #[path = "support/told.rs"]
 mod told;
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use candle_graph_v10 as neighbour;
 use tmrun::scan::Recording;
@@ -299,7 +298,7 @@ fn the_same_program_leaves_the_same_timed_operations_through_either_crate()
     let folder = tempfile::tempdir()?;
     let theirs = std::fs::read_to_string(profiling_theirs::run(&folder.path().join("theirs"))?)?;
     let ours = profiling_ours::run(&folder.path().join("ours.tmrun"))?;
-    let converted = command::tmrun(&["convert", ours.to_str().ok_or("a path")?]);
+    let converted = Command::new(env!("CARGO_BIN_EXE_tmrun")).arg("convert").arg(&ours).output()?;
     assert!(converted.status.success(), "{converted:?}");
     let (theirs, ours) = (timed(&theirs), timed(&String::from_utf8(converted.stdout)?));
     assert_eq!(theirs.len(), 1 + 5 + 2, "{theirs:#?}");
