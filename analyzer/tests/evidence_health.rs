@@ -153,6 +153,7 @@ fn every_code_alone_and_with_every_other_is_as_the_neighbour_has_it() {
     assert!(never.is_empty(), "never met together: {never:?}");
     assert_eq!(met.codes.len(), HealthCode::ALL.len());
     assert!(met.codes.values().all(|count| *count >= 20));
+    assert!(met.alone.values().all(|count| *count > 0));
     assert!(met.structures.len() >= 2000, "{} structures", met.structures.len());
 }
 

@@ -302,6 +302,11 @@ fn the_same_program_leaves_the_same_timed_operations_through_either_crate()
     assert!(converted.status.success(), "{converted:?}");
     let (theirs, ours) = (timed(&theirs), timed(&String::from_utf8(converted.stdout)?));
     assert_eq!(theirs.len(), 1 + 5 + 2, "{theirs:#?}");
-    assert_eq!(ours, theirs);
+    // Steps count from one: what is before the first is in none.
+    let [before, none] =
+        ["Some(0))", "None)"].map(|step| format!("(\"load\", Some(\"op:load\"), [], None, {step}"));
+    assert!(theirs.contains(&before));
+    let as_ours = theirs.into_iter().map(|line| if line == before { none.clone() } else { line });
+    assert_eq!(ours, as_ours.collect::<Vec<_>>());
     Ok(())
 }
