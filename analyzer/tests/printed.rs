@@ -4,7 +4,10 @@
 mod support;
 
 use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::process::Command;
+use std::ptr;
 
 use serde_json::{Value, json};
 use support::Builder;
@@ -137,6 +140,56 @@ fn nothing_on_a_page_or_in_a_message_acts_on_a_terminal() {
     let (code, _, err) = folder.tmrun(&["info", &format!("{HOSTILE}-gone")]);
     assert_eq!((code, err.lines().count()), (1, 1), "{err:?}");
     assert_eq!(folder.tmrun(&[HOSTILE]).0, 2);
+}
+
+/// What a command shows on a terminal, and its exit code.
+fn shown(folder: &Folder, arguments: &[&str]) -> (i32, String) {
+    let (mut screen, mut tty) = (-1, -1);
+    // SAFETY: both places are live and writable, and name, settings and size may be null.
+    let opened = unsafe {
+        libc::openpty(&mut screen, &mut tty, ptr::null_mut(), ptr::null_mut(), ptr::null_mut())
+    };
+    assert_eq!(opened, 0, "{}", io::Error::last_os_error());
+    // SAFETY: both were just opened, and nothing else owns them.
+    let (screen, tty) = unsafe { (OwnedFd::from_raw_fd(screen), OwnedFd::from_raw_fd(tty)) };
+    let mut child = folder.command(arguments).stdout(tty).spawn().unwrap();
+    let (mut screen, mut seen, mut buffer) = (File::from(screen), Vec::new(), [0; 4096]);
+    // It ends with an error when nobody has the other end any more.
+    while let Ok(read @ 1..) = screen.read(&mut buffer) {
+        seen.extend(&buffer[..read]);
+    }
+    let code = child.wait().unwrap().code().unwrap();
+    // The terminal's own way to begin a line.
+    (code, String::from_utf8(seen).unwrap().replace("\r\n", "\n"))
+}
+
+#[test]
+fn nothing_that_is_shown_on_a_terminal_acts_on_it() {
+    let folder = hostile();
+    for command in [
+        &["info", HOSTILE][..],
+        &["info", "--json", HOSTILE],
+        &["verify", HOSTILE],
+        &["convert", HOSTILE],
+        &["convert", "--format", "jsonl", HOSTILE],
+        &["summary", HOSTILE, "--step", "1"],
+        &["overview", HOSTILE, "--step", "1"],
+        &["query", HOSTILE, "--step", "1", "--kind", "labels"],
+        &["query", "one", "--kind", "spans", "--all"],
+        &["query", "one", "--kind", "slowest-host"],
+        &["diff", HOSTILE, "--step", "1", "--step", "2"],
+        &["compare", "--baseline", "one", "--candidate", "two"],
+        &["series", "one", "two"],
+        &["campaign-status", "plan.json"],
+    ] {
+        let (code, screen) = shown(&folder, command);
+        assert_eq!(code, 0, "{command:?}: {screen:?}");
+        assert!(is_tame(&screen), "{command:?}: {screen:?}");
+        let escaped = ["\\u{9b}2J", "\\u009b2J"].iter().any(|text| screen.contains(text));
+        assert!(escaped, "{command:?}: {screen:?}");
+    }
+    // Elsewhere it is as its format writes it.
+    assert!(!is_tame(&folder.tmrun(&["convert", HOSTILE]).1));
 }
 
 #[test]
