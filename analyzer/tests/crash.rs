@@ -10,7 +10,7 @@ use std::process::Command;
 use support::command::tmrun;
 use support::dying::{self, LANES, rings};
 use support::slots;
-use tmrun::salvage::{Rings, join};
+use tmrun::salvage::{Process, Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
 use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar, Span};
@@ -207,7 +207,7 @@ fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored
         }
         let rings = Rings::open(&torn).expect("the header is as it was");
         let mut joined = Vec::new();
-        join(None, &rings, &mut joined).expect("memory takes it");
+        join(None, &rings, Process::Gone, &mut joined).expect("memory takes it");
         let recording = Recording::open(&joined, "joined").expect("a header");
         let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0));
         let positions = chunks.flat_map(|chunk| {
@@ -232,7 +232,7 @@ fn a_span_whose_record_was_just_published_is_not_open_too() {
     let opened = |bytes: &[u8]| {
         let rings = Rings::open(bytes).expect("the header is as it was");
         let mut joined = Vec::new();
-        join(None, &rings, &mut joined).expect("memory takes it");
+        join(None, &rings, Process::Gone, &mut joined).expect("memory takes it");
         let recording = Recording::open(&joined, "joined").expect("a header");
         recording.meta().open_spans.iter().map(|open| open.span).collect::<Vec<_>>()
     };
@@ -290,7 +290,7 @@ fn rings_that_somebody_scribbled_on_end_in_a_recording_or_an_error() {
         let Ok(rings) = Rings::open(&scribbled) else { continue };
         for drained in [None, Some(&drained)] {
             let mut joined = Vec::new();
-            join(drained, &rings, &mut joined).expect("memory takes it");
+            join(drained, &rings, Process::Gone, &mut joined).expect("memory takes it");
             let recording = Recording::open(&joined, "joined").expect("a header");
             let mut whole = Vec::new();
             tmrun::salvage::salvage(&recording, &mut whole, &|_| ()).expect("memory takes it");

@@ -101,7 +101,7 @@ fn what_was_recorded_outlives_a_panic_of_the_recorders_thread() {
         let dropped = attempted - published;
         assert_eq!(lost, [(Some(LaneId(0)), GapReason::OVERRUN, dropped)], "the loss has a name");
         let reason = whole.meta().terminal.and_then(|terminal| terminal.reason);
-        assert!(reason.is_some_and(|reason| reason.contains("ended without finishing")));
+        assert!(reason.is_some_and(|reason| reason.contains("a snapshot; process")));
     }
 
     // The next recording has rings of its own, which go when it ends well.

@@ -1,6 +1,6 @@
 //! The rings of a process that is gone.
 
-use tmrun::salvage::{self, Rings};
+use tmrun::salvage::{self, Process, Rings};
 use tmrun::scan::Recording;
 use tmrun_formats::LaneId;
 use tmrun_formats::rings::{ClockCell, LaneImage, NameImage, RingsHeader, RunArea};
@@ -49,7 +49,8 @@ pub(crate) fn join(file: &[u8]) {
     let drained = Recording::open(DRAINED, "drained").expect("it has a header");
     for drained in [None, Some(&drained)] {
         let mut joined = Vec::new();
-        salvage::join(drained, &rings, &mut joined).expect("memory takes everything");
+        salvage::join(drained, &rings, Process::Gone, &mut joined)
+            .expect("memory takes everything");
         assert!(joined.len() < 64 * (file.len() + DRAINED.len()), "{} bytes", joined.len());
         crate::salvage_bytes(&joined);
     }

@@ -5,7 +5,6 @@ mod join;
 use std::path::PathBuf;
 
 use tmrun::escape::escaped;
-use tmrun::input::Input;
 use tmrun::salvage::{Written, salvage};
 use tmrun::scan::{Missing, Recording};
 use tmrun_formats::LaneId;
@@ -55,7 +54,7 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
-    let input = join::with_rings(Input::open(&args.file)?, &args.output)?;
+    let input = join::with_rings(&args.file, &args.output)?;
     let progress = Progress::new(input.len() as u64, "scanning");
     let recording = Recording::open_damaged(&input, input.name(), &|more| progress.add(more));
     progress.finish();

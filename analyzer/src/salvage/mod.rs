@@ -38,7 +38,7 @@ use std::io::{self, Write};
 use crate::rewrite::{File, Gaps, definitions};
 use crate::scan::Recording;
 use holes::Holes;
-pub use rings::{Rings, join};
+pub use rings::{Process, Rings, join};
 
 /// What was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,30 +2,31 @@
 //!
 //! The result is the recording as its recorder would have left it, had it been able to go on from
 //! the last whole chunk: the same bytes up to there, then what the rings still hold, record by record
-//! where the position says that it is the one that belongs there. It is for
+//! where the position says that it is the one that belongs there. What is damaged before that comes
+//! out of the rings too, as long as no later record has its slot. It is for
 //! [`salvage`](super::salvage()) to make a clean file of.
 
 mod counters;
 mod names;
 mod ring;
+mod slots;
 mod tail;
+mod whole;
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use tmrun_formats::rings::{ClockCell, RingsHeader, RunArea};
 use tmrun_formats::wire::{
-    CalibrationV1, ChunkKind, Chunks, FileHeader, Frame, Frames, LaneV1, OpenSpanV1, TerminalV1,
-    TotalsV1, Walked,
+    CalibrationV1, FileHeader, Frame, Frames, Gap, LaneV1, OpenSpanV1, TerminalV1, TotalsV1,
 };
-use tmrun_formats::{DecodeError, LaneId, RunId, SpanId, Ticks};
+use tmrun_formats::{DecodeError, GapReason, LaneId, RunId, SpanId, Ticks};
 
-use crate::rewrite::write_mapped;
-use crate::scan::Recording;
+use crate::scan::{Recording, every_plane};
 use counters::Counters;
 use names::NameTable;
 use ring::Ring;
 use tail::Tail;
+use whole::Whole;
 
 /// A rings file, opened.
 #[derive(Debug, Clone, Copy)]
@@ -92,8 +93,18 @@ impl<'r> Rings<'r> {
     }
 }
 
-/// Writes the drained recording, as far as it is whole, and what the rings hold beyond it. Without a
-/// recording (it is gone) only what the rings hold.
+/// What became of the process that recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Process {
+    /// It is gone.
+    Gone,
+    /// It is there and may still record. Its rings were read before what it drained of them, so that
+    /// nothing is missing between the two.
+    There,
+}
+
+/// Writes the drained recording, as far as it is whole, and what the rings hold beyond it or of what
+/// is damaged in it. Without a recording (it is gone) only what the rings hold.
 ///
 /// # Errors
 ///
@@ -101,24 +112,24 @@ impl<'r> Rings<'r> {
 pub fn join(
     drained: Option<&Recording<'_>>,
     rings: &Rings<'_>,
+    process: Process,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let RingsHeader { run, created_ns, ticks_per_second, .. } = rings.header;
     let header = FileHeader { run, created_ns, ticks_per_second }.encode();
-    let mut whole = Whole::of(drained.map_or(&header[..], |drained| drained.bytes()));
-    drained.iter().for_each(|drained| whole.go_on_behind_holes(drained, rings));
-    write_mapped(out, whole.bytes)?;
+    let bytes = drained.map_or(&header[..], |drained| drained.bytes());
+    let whole = Whole::of(bytes, drained, rings);
     let mut tail = Tail::new(out, whole.number);
+    let mut counters = Counters::of(drained);
+    whole.write(drained, rings, &mut counters, &mut tail)?;
     let names = NameTable::of(rings, drained);
     describe(drained, rings, &names, &mut tail)?;
 
-    let mut counters = Counters::of(drained);
     let mut greatest = drained.and_then(|drained| drained.span()).map_or(Ticks(0), |span| span.1);
     let mut ends = Vec::new();
     for lane in rings.lanes() {
         let start = drained.and_then(|drained| drained.meta().starts.get(&lane));
-        let span = whole.spans.get(&lane).copied().unwrap_or_default();
-        let ring = Ring::of(rings, lane, start, whole.next.get(&lane).copied(), span);
+        let ring = Ring::of(rings, lane, start, &whole, process);
         claims(drained, &names, lane, &ring, &mut tail)?;
         ring.write(&mut counters, &mut tail)?;
         greatest = greatest.max(ring.greatest());
@@ -126,8 +137,18 @@ pub fn join(
     }
     let gaps: Vec<_> =
         ends.iter().filter_map(|(lane, ring)| counters.closing(*lane, ring)).collect();
+    let more = ends.iter().filter(|(_, ring)| ring.has_more());
+    let more = more.map(|(lane, _)| Gap {
+        first: Ticks(0),
+        last: greatest,
+        records: 0,
+        groups: 0,
+        planes: every_plane(),
+        lane: *lane,
+        reason: GapReason::CORRUPT,
+    });
     let missed = counters.missed(rings);
-    let closing: Vec<_> = gaps.into_iter().chain(missed).collect();
+    let closing: Vec<_> = gaps.into_iter().chain(more).chain(missed).collect();
     let (gaps_lane, gaps_from) = room(&ends, &whole, closing.len() as u64);
     let gaps_end = tail.gaps(gaps_lane, gaps_from, &closing)?;
 
@@ -138,67 +159,13 @@ pub fn join(
         totals(*lane, ring, records)
     });
     tail.frames(totals.map(Frame::Totals))?;
-    let reason =
-        format!("salvaged: process {} ended without finishing the recording", rings.header.pid);
+    let pid = rings.header.pid;
+    let reason = match process {
+        Process::Gone => format!("salvaged: process {pid} ended without finishing the recording"),
+        Process::There => format!("salvaged: a snapshot; process {pid} was there, and may go on"),
+    };
     let terminal = TerminalV1 { complete: false, reason: Some(&reason), ticks: greatest };
     tail.frames([Frame::Terminal(terminal)])
-}
-
-/// A drained recording up to the end of its last intact chunk. What it lacks behind that is still in
-/// the rings: the recorder gives a slot back when its record is in the file.
-struct Whole<'d> {
-    bytes: &'d [u8],
-    /// The number of the next chunk.
-    number: u64,
-    /// The position behind what there is of each lane.
-    next: BTreeMap<LaneId, u64>,
-    /// The greatest span id that a chunk of each lane knows of.
-    spans: BTreeMap<LaneId, SpanId>,
-}
-
-impl<'d> Whole<'d> {
-    fn of(bytes: &'d [u8]) -> Self {
-        let mut whole =
-            Self { bytes: &[], number: 0, next: BTreeMap::new(), spans: BTreeMap::new() };
-        let mut next = whole.next.clone();
-        for walked in Chunks::new(bytes) {
-            let Walked::Chunk(chunk) = walked else { continue };
-            let header = &chunk.header;
-            if header.kind == ChunkKind::RECORDS {
-                let behind = header.first_sequence.saturating_add(header.records.into());
-                next.insert(header.lane, behind);
-            }
-            if chunk.check().is_ok() {
-                let greatest = whole.spans.entry(header.lane).or_default();
-                *greatest = SpanId(header.first_span).max(*greatest);
-                let length = FileHeader::SIZE.saturating_add(chunk.payload.len());
-                let end =
-                    usize::try_from(chunk.offset).unwrap_or(usize::MAX).saturating_add(length);
-                whole.bytes = bytes.get(..end).unwrap_or(bytes);
-                whole.number = header.number.saturating_add(1);
-                whole.next.clone_from(&next);
-            }
-        }
-        if whole.bytes.is_empty() {
-            whole.bytes = bytes.get(..FileHeader::SIZE).unwrap_or(bytes);
-        }
-        whole
-    }
-
-    /// Positions of which the drained recording says that they hold nothing are behind it too.
-    fn go_on_behind_holes(&mut self, drained: &Recording<'_>, rings: &Rings<'_>) {
-        let meta = drained.meta();
-        for (&lane, start) in &meta.starts {
-            self.next.entry(lane).or_insert(start.sequence);
-        }
-        for hole in &meta.holes {
-            let first = || rings.header.block(rings.bytes, hole.lane).first;
-            let next = self.next.entry(hole.lane).or_insert_with(first);
-            if hole.sequence <= *next {
-                *next = hole.end().max(*next);
-            }
-        }
-    }
 }
 
 /// Where so many records go that say what is missing: behind all else of the recorder's lane, or of

@@ -102,7 +102,7 @@ impl Serialize for Gap {
 }
 
 /// Every plane that some kind of record is evidence for.
-pub(super) fn every_plane() -> Planes {
+pub(crate) fn every_plane() -> Planes {
     Kind::ALL.iter().fold(Planes::NONE, |all, kind| all.union(kind.plane()))
 }
 

@@ -59,6 +59,7 @@ pub use counts::{ChunkCounts, Counts};
 pub use damage::Missing;
 pub use error::{Finding, OpenError};
 pub use gaps::Gap;
+pub(crate) use gaps::every_plane;
 pub use lanes::{Lane, Lanes};
 pub use levels::{FocusChange, Levels};
 pub use meta::Meta;

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use tmrun::input::Input;
-use tmrun::salvage::{Rings, join};
+use tmrun::salvage::{Process, Rings, join};
 use tmrun::scan::{OpenError, Recording};
 use tmrun_formats::rings::RINGS_MAGIC;
 use tmrun_formats::{RunId, parts};
@@ -13,7 +13,11 @@ use super::super::{Failure, say};
 
 /// The recording that was drained, with what its mapped rings still hold. Either of the two files
 /// may be given; they name each other. Of a recording of several files the rings belong to the last.
-pub(super) fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Failure> {
+///
+/// A process that is there moves records from the rings into the file all the while. The rings are
+/// read first, so that none is missing between the two.
+pub(super) fn with_rings(file: &Path, output: &OutputArgs) -> Result<Input, Failure> {
+    let input = Input::open(file)?;
     if input.starts_with(&RINGS_MAGIC) {
         let open = |source| OpenError { file: input.name().to_owned(), source };
         let rings = Rings::open(&input).map_err(open)?;
@@ -51,7 +55,17 @@ pub(super) fn with_rings(input: Input, output: &OutputArgs) -> Result<Input, Fai
         ));
         return Ok(input);
     }
+    // What was drained since is in the file by now, unless that came through a pipe.
+    let input = if file.as_os_str() == "-" { input } else { Input::open(file)? };
+    if read(&input).is_some_and(|recording| has_everything(&recording)) {
+        return Ok(input);
+    }
     joined(Some(&input), &rings, &rings_file)
+}
+
+/// The number of a process that is gone may be another's by now: then too the rings were read first.
+fn process(rings: &Rings<'_>) -> Process {
+    if rings.is_alive() { Process::There } else { Process::Gone }
 }
 
 fn read(input: &Input) -> Option<Recording<'_>> {
@@ -123,11 +137,12 @@ fn joined(drained: Option<&Input>, rings: &Rings<'_>, file: &Input) -> Result<In
     let name = drained.unwrap_or(file).name();
     let recording = drained.map(|drained| Recording::open_damaged(drained, name, &|_| ()));
     let recording = recording.transpose()?;
-    if rings.is_alive() {
+    let process = process(rings);
+    if process == Process::There {
         let (file, pid) = (file.name(), rings.pid());
         say(format_args!(
             "{file}: process {pid} is there and may still record; this is a snapshot"
         ));
     }
-    Ok(Input::made(name, |out| join(recording.as_ref(), rings, out))?)
+    Ok(Input::made(name, |out| join(recording.as_ref(), rings, process, out))?)
 }

@@ -2,8 +2,12 @@
 
 use std::io::{self, Write};
 
-use tmrun_formats::wire::{Assembler, ChunkHeader, Frame, Gap, Place, Record, RecordHeader};
+use tmrun_formats::wire::{
+    Assembler, ChunkHeader, Frame, Gap, HoleV1, Place, Record, RecordHeader,
+};
 use tmrun_formats::{LaneId, Level, SpanId};
+
+use crate::rewrite::write_mapped;
 
 /// Frames of one chunk take about so many bytes at most.
 const FRAMES: usize = 64 << 10;
@@ -17,6 +21,11 @@ pub(super) struct Tail<'o> {
 impl<'o> Tail<'o> {
     pub(super) fn new(out: &'o mut dyn Write, number: u64) -> Self {
         Self { out, assembler: Box::new(Assembler::new()), number }
+    }
+
+    /// Chunks as they stand in a mapped file.
+    pub(super) fn copy(&mut self, bytes: &[u8]) -> io::Result<()> {
+        write_mapped(self.out, bytes)
     }
 
     fn chunk(&mut self, header: ChunkHeader, payload: &[u8]) -> io::Result<()> {
@@ -51,6 +60,11 @@ impl<'o> Tail<'o> {
         self.chunk(self.assembler.meta_header(payload), payload)?;
         payload.clear();
         Ok(())
+    }
+
+    /// Declares these positions, when there are any.
+    pub(super) fn hole(&mut self, hole: HoleV1) -> io::Result<()> {
+        self.frames((hole.records > 0).then_some(Frame::Hole(hole)))
     }
 
     /// A chunk of these records.
