@@ -9,11 +9,11 @@ use tmrun_formats::LaneId;
 
 use crate::lane::LaneMirror;
 #[cfg(feature = "std")]
-use crate::names::{ArenaBlock, Entry};
+use crate::names::{BYTES_PER_NAME, Entry, ShownBlock};
 use crate::ring::{Ring, Slot};
 use crate::shared::Missed;
 #[cfg(feature = "std")]
-use crate::sync::AtomicU32;
+use crate::sync::{AtomicU8, AtomicU32};
 use crate::sync::{array, const_fn};
 
 /// Slots of the recorder's own lane.
@@ -37,7 +37,7 @@ pub(crate) struct Image<const LANES: usize, const SLOTS: usize, const NAMES: usi
     #[cfg(feature = "std")]
     pub(crate) entries: [Entry; NAMES],
     #[cfg(feature = "std")]
-    pub(crate) arena: [ArenaBlock; NAMES],
+    pub(crate) arena: [ShownBlock; NAMES],
     pub(crate) recorder: LaneMirror,
     pub(crate) recorder_slots: [Slot; RECORDER_SLOTS],
     pub(crate) lanes: [LaneMirror; LANES],
@@ -70,7 +70,7 @@ impl<const LANES: usize, const SLOTS: usize, const NAMES: usize> Image<LANES, SL
                 #[cfg(feature = "std")]
                 entries: array![Entry::new(); NAMES],
                 #[cfg(feature = "std")]
-                arena: array![ArenaBlock::new(); NAMES],
+                arena: array![array![AtomicU8::new(0); BYTES_PER_NAME]; NAMES],
                 recorder: LaneMirror::new(),
                 recorder_slots: array![Slot::new(); RECORDER_SLOTS],
                 lanes: array![LaneMirror::new(); LANES],
@@ -93,7 +93,7 @@ pub(crate) struct ImageRef<'p> {
     #[cfg(feature = "std")]
     pub(crate) entries: &'p [Entry],
     #[cfg(feature = "std")]
-    pub(crate) arena: &'p [ArenaBlock],
+    pub(crate) arena: &'p [ShownBlock],
     pub(crate) recorder: &'p LaneMirror,
     pub(crate) recorder_slots: &'p [Slot],
     pub(crate) lanes: &'p [LaneMirror],

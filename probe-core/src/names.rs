@@ -11,7 +11,7 @@ use core::hash::Hasher;
 use tmrun_formats::NameId;
 
 use crate::levels::{Levels, ThresholdCell};
-use crate::sync::{AtomicBool, AtomicU32, Ordering, array, const_fn};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, array, const_fn};
 
 /// Bytes of arena for each entry of the table.
 pub(crate) const BYTES_PER_NAME: usize = 64;
@@ -92,6 +92,9 @@ impl NameCounters {
     }
 }
 
+/// A piece of the arena as it is shown: two threads may store the same text to it at once.
+pub(crate) type ShownBlock = [AtomicU8; BYTES_PER_NAME];
+
 /// A view of a probe's name table.
 #[derive(Clone, Copy)]
 pub(crate) struct Names<'p> {
@@ -112,7 +115,7 @@ pub(crate) struct Names<'p> {
 pub(crate) struct Shown<'p> {
     pub(crate) mapped: &'p AtomicBool,
     pub(crate) entries: &'p [Entry],
-    pub(crate) arena: &'p [ArenaBlock],
+    pub(crate) arena: &'p [ShownBlock],
 }
 
 impl<'p> Names<'p> {
@@ -196,7 +199,8 @@ impl<'p> Names<'p> {
         (1..=self.count()).for_each(|id| self.show(NameId(id), &shown));
     }
 
-    /// Copies an entry to where it is shown. Two may do so at once: they write the same.
+    /// Copies an entry to where it is shown. Two may do so at once, who interned it and who has just
+    /// mapped it: they store the same, all of it to atomics.
     fn show(&self, id: NameId, shown: &Shown<'_>) {
         let at = (id.0 as usize).wrapping_sub(1);
         let (Some(from), Some(to)) = (self.entries.get(at), shown.entries.get(at)) else { return };
@@ -206,7 +210,10 @@ impl<'p> Names<'p> {
         for (from, to) in from.texts.iter().zip(&to.texts) {
             if let Some(text) = self.text(from) {
                 let start = from.start.load(Ordering::Relaxed);
-                copy(shown.arena, start, text);
+                let places = shown.arena.as_flattened().iter().skip(start as usize);
+                for (place, byte) in places.zip(text.bytes()) {
+                    place.store(byte, Ordering::Relaxed);
+                }
                 to.start.store(start, Ordering::Relaxed);
             }
             to.length.store(from.length.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -251,16 +258,16 @@ impl<'p> Names<'p> {
     }
 }
 
-/// Copies a text to its place in an arena.
+/// Copies a text to the place in an arena that was reserved for it.
 fn copy(arena: &[ArenaBlock], start: u32, text: &str) {
     let Some(end) = (start as usize).checked_add(text.len()) else { return };
     if end > arena.len() * BYTES_PER_NAME {
         return;
     }
     let base = arena.as_ptr().cast::<u8>().cast_mut();
-    // SAFETY: the arena is one array of cells, so `base` may write to all of it; the place lies
-    // within it and was reserved for this very text. (Where an arena is only shown, two threads may
-    // write the same text at once; nobody reads it but another process.)
+    // SAFETY: the arena is one array of cells, so `base` may write to all of it, and the place lies
+    // within it. `add`, which alone calls this, has just reserved the place for this text: no other
+    // thread has it, and no entry that covers it is published.
     unsafe {
         core::ptr::copy_nonoverlapping(text.as_ptr(), base.add(start as usize), text.len());
     }

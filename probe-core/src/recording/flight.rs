@@ -264,7 +264,7 @@ fn map_over<C>(file: &File, probe: ProbeRef<'static, C>) -> io::Result<()> {
     let flags = libc::MAP_SHARED | libc::MAP_FIXED | libc::MAP_POPULATE;
     let protection = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: the image is `length` bytes from `address` on, whole pages of a probe that lives for
-    // ever; all of it is atomics and cells, which may change at any moment. The file's bytes are
+    // ever; all of it is atomics, which may change at any moment. The file's bytes are
     // those that are there (but for rings that nobody reads), so nothing that anybody relies on
     // changes: what producers work with lies elsewhere.
     let mapped =

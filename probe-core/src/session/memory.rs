@@ -14,7 +14,7 @@ use super::pages::Pages;
 use crate::image::{Codes, ImageRef, KEPT, PAGE, RECORDER_SLOTS};
 use crate::lane::{LaneBlock, LaneMirror};
 use crate::levels::ThresholdCell;
-use crate::names::{ArenaBlock, Entry};
+use crate::names::{ArenaBlock, Entry, ShownBlock};
 use crate::probe::ProbeRef;
 use crate::ring::Slot;
 use crate::shared::{Missed, Shared};
@@ -115,7 +115,7 @@ struct Plan {
     no_lane: Part<Missed>,
     codes: Part<Codes>,
     shown_entries: Part<Entry>,
-    shown_arena: Part<ArenaBlock>,
+    shown_arena: Part<ShownBlock>,
     recorder: Part<LaneMirror>,
     recorder_slots: Part<Slot>,
     mirrors: Part<LaneMirror>,
