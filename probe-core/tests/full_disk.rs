@@ -60,16 +60,21 @@ fn outgrows_its_disk(recording: Recording) -> u64 {
     summary.records
 }
 
-#[test]
-#[ignore = "the child of another test"]
-fn reaches_its_limit() {
-    let Some(folder) = folder() else { return };
-    let limit = libc::rlimit { rlim_cur: LIMIT, rlim_max: LIMIT };
+/// From now on this process writes to no file behind so many bytes.
+fn limit_files_to(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: a signal is ignored, and a limit that is a valid value is set; both for this process.
     unsafe {
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         assert_eq!(libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit), 0);
     }
+}
+
+#[test]
+#[ignore = "the child of another test"]
+fn reaches_its_limit() {
+    let Some(folder) = folder() else { return };
+    limit_files_to(LIMIT);
     let path = folder.join("run.tmrun");
     outgrows_its_disk(PROBE.record(&path, run()).unwrap());
     assert!(std::fs::metadata(&path).unwrap().len() <= LIMIT);
@@ -140,6 +145,22 @@ fn finds_no_room_for_its_rings() {
     assert_eq!(recording.finish().unwrap().records, 2);
 }
 
+#[test]
+#[ignore = "the child of another test"]
+fn cannot_write_to_its_rings() {
+    let Some(folder) = folder() else { return };
+    let run = run().rings_in(folder.join("rings")).replace(true);
+    // No limit holds for a device.
+    let recording = PROBE.record("/dev/null", run).unwrap();
+    limit_files_to(0);
+    scalar!(PROBE, "value", 1.0);
+    // The clock is read every second.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let summary = recording.finish().unwrap();
+    assert_eq!((summary.records, summary.dropped), (2, 0));
+    assert_eq!(std::fs::read_dir(folder.join("rings")).unwrap().count(), 0, "nobody needs them");
+}
+
 fn child(test: &str, folder: &Path) -> Command {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored"]).env(CHILD, folder).env_remove("TMRUN_LEVEL");
@@ -156,6 +177,12 @@ fn passed(output: &Output) {
 fn a_limit_that_is_reached_is_reported_at_the_end_and_what_is_in_the_file_is_whole() {
     let dir = tempfile::tempdir().unwrap();
     passed(&child("reaches_its_limit", dir.path()).output().unwrap());
+}
+
+#[test]
+fn rings_that_cannot_be_told_what_the_clock_reads_do_not_fail_a_recording_that_is_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    passed(&child("cannot_write_to_its_rings", dir.path()).output().unwrap());
 }
 
 /// Runs the child where its folder is a small disk; says why not, where it cannot be mounted.

@@ -177,6 +177,8 @@ impl Recording {
     /// When the file could not be written to its end, now or earlier. When the recorder's thread
     /// panicked (of the application's code it calls the [`Clock`]): nothing was recorded from then on,
     /// and what was not in the file by then is in the [mapped rings](Self::rings), if there are any.
+    /// (That these could not be given another reading of the clock is no error: they are only read
+    /// where a recording has no end.)
     pub fn finish(mut self) -> Result<Summary, RecordError> {
         self.end(None)
     }
