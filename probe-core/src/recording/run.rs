@@ -125,14 +125,27 @@ impl ProfileRun {
     /// that is an absolute path to a folder of this user's, else in `/dev/shm/tmrun-<uid>`, takes as
     /// much room as the probe's rings and names, and is removed when the run is finished. (Linux, 64
     /// bits.)
+    ///
+    /// Both are in memory (tmpfs) as a rule, and must be if recording is never to wait: what a folder
+    /// on a disk costs, [`rings_in`](Self::rings_in) says.
     #[must_use]
     pub fn flight_recorder(mut self) -> Self {
         self.flight = true;
         self
     }
 
-    /// The same with the rings in this folder, on a disk if need be; it is made if it is not there,
-    /// for this user only. One that others own or can write to is refused.
+    /// The same with the rings in this folder; it is made if it is not there, for this user only. One
+    /// that others own or can write to is refused.
+    ///
+    /// Recording never waits where the folder is in memory (tmpfs), and nowhere else. On a disk the
+    /// rings outlive the machine too, at a price that the threads which record pay:
+    ///
+    /// - The system writes dirty pages back every few seconds, and protects each of them from writing
+    ///   when it does. The next record that is stored to such a page is a page fault, which may wait for
+    ///   the write that runs, or for the file system's journal (ext4).
+    /// - A file system that copies on write (btrfs, say) may need a new block for a page
+    ///   that it has written back, whatever was reserved. On a full disk that store is a SIGBUS, and the
+    ///   program dies.
     #[must_use]
     pub fn rings_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.rings_in = Some(folder.into());
