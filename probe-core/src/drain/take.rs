@@ -29,32 +29,62 @@ pub(super) const fn chunk_records(slots: u64) -> u64 {
     }
 }
 
+/// Whether a slot holds the record of this position. One that nothing was stored to holds none, also
+/// where its sequence would be the right one.
+fn is_at(record: &Record, position: u64) -> bool {
+    let header = record.header();
+    header.seq == position as u32 && header.kind != 0
+}
+
+/// Whether a group begins at this position.
+fn begins_at(record: &Record, position: u64) -> bool {
+    is_at(record, position) && !record.continues()
+}
+
+/// What was copied out of a ring whose producer stores over the oldest.
+pub(crate) struct Copied<'c> {
+    /// What lies before it was stored over.
+    pub(crate) lapped: u64,
+    /// The position of the first record. What lies between the two is torn.
+    pub(crate) first: u64,
+    /// Whole groups.
+    pub(crate) records: &'c [Record],
+}
+
 /// Copies records of these positions out of a ring whose producer stores over the oldest, as many as
-/// there is room for. Returns the position of the first that is whole, and of a whole group, and the
-/// whole groups from there on: what lies before it is lost.
+/// there is room for: the first whole groups of them.
+///
+/// A slot that does not hold its position's record is torn: it was stored while the rings were being
+/// mapped, into the pages that they had before, or somebody else wrote to it.
 pub(crate) fn copy_whole<'c>(
     block: &LaneBlock,
     slots: &[Slot],
     positions: Range<u64>,
     copied: &'c mut [Record],
-) -> (u64, &'c [Record]) {
+) -> Copied<'c> {
     let head = positions.end;
     let from = positions.start.max(block.oldest_whole()).min(head);
     let count = copied.len().min(usize::try_from(head - from).unwrap_or(usize::MAX));
     let copied = copied.get_mut(..count).unwrap_or_default();
     ring::copy(slots, from, copied);
-    let torn = block.oldest_whole_after_copy().saturating_sub(from);
-    let torn = count.min(usize::try_from(torn).unwrap_or(usize::MAX));
+    let copied = &*copied;
+    let over = block.oldest_whole_after_copy().saturating_sub(from);
+    let over = count.min(usize::try_from(over).unwrap_or(usize::MAX));
     // What continues a group whose head is lost belongs to nothing.
-    let continued = copied.iter().skip(torn).take_while(|record| record.continues()).count();
-    let lost = torn + continued;
-    let mut records = copied.get(lost..).unwrap_or_default();
-    if from + (count as u64) < head {
+    let behind = copied.get(over..).unwrap_or_default();
+    let lapped = over + behind.iter().take_while(|record| record.continues()).count();
+    let all = || (from..).zip(copied);
+    let torn = all().skip(lapped).take_while(|&(at, record)| !begins_at(record, at)).count();
+    let first = lapped + torn;
+    let own = all().skip(first).take_while(|&(at, record)| is_at(record, at)).count();
+    let mut records = copied.get(first..first + own).unwrap_or_default();
+    let end = first + own;
+    if end == count && from + (count as u64) < head {
         // More follows, of the last group perhaps: it is taken with what follows.
         let last = records.iter().rposition(|record| !record.continues());
         records = records.get(..last.unwrap_or_default()).unwrap_or_default();
     }
-    (from + lost as u64, records)
+    Copied { lapped: from + lapped as u64, first: from + first as u64, records }
 }
 
 impl<C: Clock, S: Sink> Drain<'_, C, S> {
@@ -91,8 +121,9 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         while head.wrapping_sub(tail) >= least.max(1) {
             // SAFETY: this drain is the only consumer (it took `draining`), and `tail` is not taken.
             let next = unsafe { ring::published(slots, tail, tail + 1) };
-            if next[0].first().is_some_and(|record| record.header().seq != tail as u32) {
-                // Stored while the rings were being mapped, into the pages that they had before.
+            if next[0].first().is_some_and(|record| !begins_at(record, tail)) {
+                // Stored while the rings were being mapped, into the pages that they had before; or the
+                // rest of such a group.
                 result = result.and(self.write_hole(id, block, tail, 1, GapReason::TORN));
                 tail += 1;
                 block.take_until(tail);
@@ -134,15 +165,16 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         let mut copied = [Record::default(); COPIED];
         let mut tail = block.taken();
         while head.saturating_sub(tail) >= least.max(1) {
-            let (mut first, records) = copy_whole(block, slots, tail..head, &mut copied);
+            let Copied { lapped, mut first, records } =
+                copy_whole(block, slots, tail..head, &mut copied);
             if records.is_empty() && first == tail {
                 // No group is that long: a mapped page was written to by somebody else.
                 first = head.min(tail + COPIED as u64);
             }
             let end = first + records.len() as u64;
-            if first > tail {
-                result =
-                    result.and(self.write_hole(id, block, tail, first - tail, GapReason::LAPPED));
+            let holes = [(tail, lapped, GapReason::LAPPED), (lapped, first, GapReason::TORN)];
+            for (from, to, reason) in holes.into_iter().filter(|(from, to, _)| from < to) {
+                result = result.and(self.write_hole(id, block, from, to - from, reason));
             }
             if !records.is_empty() {
                 result = result.and(self.write_records(id, block, first, [records, &[]]));
@@ -236,4 +268,62 @@ pub(super) struct Run<'r> {
     pub(super) block: &'r LaneBlock,
     pub(super) sequence: u64,
     pub(super) records: [&'r [Record]; 2],
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use tmrun_formats::wire::{Chunks, FileHeader, Walked};
+    use tmrun_formats::{Level, NameId, RunId, TensorId};
+
+    use super::super::Summary;
+    use super::*;
+    use crate::clock::{AutoClock, Overwrite};
+    use crate::facts::OpFact;
+    use crate::probe::Probe;
+    use crate::sink::SliceSink;
+
+    /// Groups of 3, 1, 3 and 1 records, of which the slots at these positions hold none: as if they had
+    /// been stored into pages that are not there any more. Returns what the recording came to, and
+    /// its holes.
+    fn torn<C: Clock>(positions: &[usize]) -> (Summary, Vec<(u64, u64, GapReason)>) {
+        let probe = Box::new(Probe::<C, 1, 32, 4>::new());
+        let (probe, mut memory) = (probe.view(), vec![0; 1 << 16]);
+        let header = FileHeader { run: RunId([7; 16]), created_ns: 1, ticks_per_second: 1 };
+        let sink = SliceSink::new(&mut memory);
+        let drain = Drain::start(probe, sink, &header, &[], Level::TIMING).unwrap();
+        let lane = probe.claim("lane").unwrap();
+        let inputs = [TensorId(1); 10];
+        for value in [1.0, 2.0] {
+            lane.recorder().op(NameId::NONE, &OpFact { inputs: &inputs, ..OpFact::default() });
+            lane.recorder().scalar(NameId::NONE, value);
+        }
+        positions.iter().for_each(|&at| probe.slots(LaneId(0))[at].set_kind(0, 0));
+        let (summary, sink) = drain.finish(&[]);
+        let sink = sink.unwrap();
+        let chunks = Chunks::new(sink.written()).filter_map(|walked| match walked {
+            Walked::Chunk(chunk) => Some(chunk),
+            _ => None,
+        });
+        let frames = chunks.flat_map(|chunk| chunk.frames().map_while(Result::ok));
+        let holes = frames.filter_map(|frame| match frame.decode() {
+            Ok(Frame::Hole(hole)) => Some((hole.sequence, hole.records, hole.reason)),
+            _ => None,
+        });
+        (summary, holes.collect())
+    }
+
+    #[test]
+    fn a_group_whose_first_slot_holds_no_record_is_torn_wherever_it_is_in_a_ring_that_moves() {
+        let (summary, holes) = torn::<Overwrite<AutoClock>>(&[0, 4]);
+        assert_eq!(holes, [(0, 3, GapReason::TORN), (4, 3, GapReason::TORN)]);
+        // With the record of the level that it starts with.
+        assert_eq!((summary.records, summary.dropped), (3, 6));
+    }
+
+    #[test]
+    fn and_at_the_tail_of_one_that_rests() {
+        let (summary, holes) = torn::<AutoClock>(&[0]);
+        assert_eq!(holes, [0, 1, 2].map(|at| (at, 1, GapReason::TORN)));
+        assert_eq!((summary.records, summary.dropped), (6, 3));
+    }
 }

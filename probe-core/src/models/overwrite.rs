@@ -5,14 +5,16 @@ use tmrun_formats::wire::Record;
 
 use super::{Memory, Still, check, value};
 use crate::clock::Overwrite;
-use crate::drain::take::copy_whole;
+use crate::drain::take::{Copied, copy_whole};
 
 /// Takes what is whole, as the drain does. Returns the values, and how many positions were lost.
 fn take<const SLOTS: usize>(memory: &Memory<SLOTS>) -> (Vec<u32>, u64) {
     let (block, tail) = (&memory.block, memory.block.taken());
     let head = block.observe_head();
     let mut copied = [Record::default(); 8];
-    let (first, records) = copy_whole(block, &memory.slots, tail..head, &mut copied);
+    let Copied { lapped, first, records } =
+        copy_whole(block, &memory.slots, tail..head, &mut copied);
+    assert_eq!(first, lapped, "nothing is torn that was not stored over");
     for (position, record) in (first..).zip(records) {
         assert_eq!(u64::from(record.header().seq), position, "a record is at its position");
         assert_eq!(value(record).map(u64::from), Some(position), "and all of it is its own");
