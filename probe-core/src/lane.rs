@@ -36,7 +36,8 @@ pub struct LaneBlock {
     slots: AtomicPtr<Slot>,
     mirror: AtomicPtr<LaneMirror>,
     mask: Word,
-    /// The position of the next record. Everything before it is stored.
+    /// The position of the next record. Everything before it is stored, as whoever observes it sees:
+    /// the drain does, and not the mirror's `published`, which somebody else may have written to.
     head: Word,
     /// Up to where the producer may store without a look at the tail: the tail it last observed
     /// plus the capacity, or `head` while a gap is pending, so that one comparison serves both.
@@ -298,11 +299,12 @@ impl<'a> Store<'a> {
         self.put(RecordHeader { kind: P::KIND as u8, flags, ..header }, payload);
     }
 
-    /// Publishes the group.
+    /// Publishes the group: to whoever has the mapped file, and then to the drain, so that nothing
+    /// that was drained is behind what the file shows.
     #[inline(always)]
     pub(crate) fn publish(self) {
-        self.lane.head.set(self.at);
         self.mirror.published.publish(self.at);
+        self.lane.head.publish(self.at);
     }
 }
 

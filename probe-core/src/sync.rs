@@ -1,8 +1,8 @@
 //! The one place that knows which atomics the target has, and whether a model checker runs the code.
 //!
 //! Everything a lane holds is an atomic with relaxed access: on every target a plain load or store,
-//! and no aliasing argument is needed anywhere. The orderings that matter are named by the two
-//! methods that have them: [`Position::publish`] and [`Position::observe`].
+//! and no aliasing argument is needed anywhere. The orderings that matter are named by the methods that
+//! have them: `publish` and `observe`, of a [`Word`] and of a [`Position`].
 //!
 //! In unit tests with `--cfg loom` the atomics are those of the checker, and `src/models/` runs this
 //! crate's own code on them. They cannot be made in a constant: what holds atomics is made by a
@@ -79,6 +79,16 @@ impl Word {
     pub(crate) fn set(&self, value: u64) {
         self.0.store(value, Ordering::Relaxed);
     }
+
+    /// Makes everything written before it visible to whoever observes this value.
+    #[inline(always)]
+    pub(crate) fn publish(&self, value: u64) {
+        self.0.store(value, Ordering::Release);
+    }
+
+    pub(crate) fn observe(&self) -> u64 {
+        self.0.load(Ordering::Acquire)
+    }
 }
 
 /// A 64-bit value with one writer, which any thread may read: where the target has no 64-bit
@@ -119,6 +129,16 @@ impl Word {
         self.first.store(high, Ordering::Release);
         self.low.store(value as u32, Ordering::Release);
         self.second.store(high, Ordering::Release);
+    }
+
+    /// Makes everything written before it visible to whoever observes this value: each half does.
+    #[inline(always)]
+    pub(crate) fn publish(&self, value: u64) {
+        self.set(value);
+    }
+
+    pub(crate) fn observe(&self) -> u64 {
+        self.get()
     }
 }
 

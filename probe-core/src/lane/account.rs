@@ -275,15 +275,9 @@ impl LaneBlock {
         self.drain.tail.get()
     }
 
-    /// What is published, from the drain's tail on.
+    /// Up to where records are published.
     pub(crate) fn observe_head(&self) -> u64 {
-        let taken = self.taken();
-        let Some(mirror) = self.shown_mirror() else { return taken };
-        // A mapped page may have been written to by somebody else: what the producer has stored it
-        // knows from where nobody else writes.
-        let (shown, stored) = (mirror.published.observe(taken), self.head.get());
-        fence(Ordering::Acquire);
-        if shown.wrapping_sub(taken) <= stored.wrapping_sub(taken) { shown } else { stored }
+        self.head.observe()
     }
 
     /// The first position that a reader may still find whole, where the oldest is stored over.
