@@ -114,6 +114,12 @@ impl Told {
             Self { telling: AtomicBool::new(false), records: Word::new(0), groups: Word::new(0) }
         }
     }
+
+    /// In a forked child: whoever was telling does so in the parent, where its thread is.
+    #[cfg(feature = "std")]
+    pub(super) fn survive_fork(&self) {
+        self.telling.store(false, Ordering::Release);
+    }
 }
 
 impl Drained {
@@ -426,5 +432,39 @@ impl LaneBlock {
         self.mirror().published.publish(position);
         self.take_until(position);
         self.settle();
+    }
+}
+
+#[cfg(all(test, feature = "std", not(loom)))]
+mod tests {
+    use super::*;
+    use crate::clock::AutoClock;
+    use crate::probe::Probe;
+
+    /// The thread that was telling (owner or drain) is not in the child, so that it never says that it
+    /// is done: of a lane that had an owner, and of one that nobody had yet.
+    #[test]
+    fn a_lane_that_was_telling_of_a_gap_when_it_was_forked_tells_of_gaps_in_the_child() {
+        let probe = Box::new(Probe::<AutoClock, 2, 32, 4>::new());
+        let lanes = &probe.view().lanes[..];
+        drop(probe.view().claim("the first lane").unwrap());
+        for lane in lanes {
+            lane.told.telling.store(true, Ordering::Relaxed);
+            lane.survive_fork(1, 2, false);
+        }
+
+        for block in lanes {
+            let lane = probe.view().claim("in the child").unwrap();
+            let fill = || (0..40).for_each(|i| lane.recorder().scalar(NameId::NONE, i.into()));
+            fill();
+            assert_eq!(block.observe_head(), 32, "for the rest there is no room");
+            block.take_until(32);
+            fill();
+            assert_eq!(block.observe_head(), 64, "behind what was taken there is room again");
+            assert_eq!(block.shown.gaps.get(), 1, "and a gap before it tells of the eight");
+            let (_, closing) = block.end_recording(block.id());
+            assert_eq!(closing.map(|gap| gap.records), Some(9), "and the closing one of the rest");
+            core::mem::forget(lane);
+        }
     }
 }

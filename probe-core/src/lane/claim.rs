@@ -146,14 +146,14 @@ impl LaneBlock {
     }
 
     /// In a forked child, whose one thread had that number and has this one: a lane of another thread
-    /// has no owner any more. When the image was mapped, what the lane showed is gone.
+    /// has no owner any more, who may have been in the middle of anything. When the image was mapped,
+    /// what the lane showed is gone.
     #[cfg(feature = "std")]
     pub(crate) fn survive_fork(&self, before: u64, thread: u64, mapped: bool) {
+        self.told.survive_fork();
         let Some(mirror) = self.shown_mirror() else { return };
-        if mapped {
-            mirror.published.publish(self.head.get());
-            mirror.reserved.set(self.head.get());
-        }
+        mirror.published.publish(self.head.get());
+        mirror.reserved.set(self.head.get());
         let owner = &self.claims.entry(self.claims.count().wrapping_sub(1)).thread;
         // Without a number the lane was claimed by the application, which knows what becomes of it.
         if owner.get() != 0 && owner.get() != before {
