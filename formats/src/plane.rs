@@ -60,6 +60,12 @@ impl Planes {
         Self(self.0 | other.0)
     }
 
+    /// This set without the other.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// Whether every plane of `other` is in this set.
     pub const fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0

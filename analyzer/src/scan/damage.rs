@@ -120,6 +120,13 @@ impl Damages {
         self.suspects.push(Suspect::at(place, "bytes that are no chunk", reason));
     }
 
+    /// Chunks are missing before this place, and not a byte is damaged. Where no hole tells that they
+    /// held records, they held metadata.
+    pub(super) fn left_out(&mut self, offset: u64) {
+        let suspect = Suspect::at((offset, 0), "chunks that are not there", GapReason::CORRUPT);
+        self.suspects.push(Suspect { planes: Planes::RECORDER, ..suspect });
+    }
+
     /// A chunk of records at a position that its lane has gone past.
     pub(super) fn displaced(&mut self, header: &ChunkHeader, offset: u64) {
         let range = (header.least.min(header.greatest), header.greatest.max(header.least));
@@ -185,7 +192,8 @@ impl Damages {
         self.place(&[]);
         self.place_before(u64::MAX, None);
         let declared = disjoint(declared);
-        let near: Vec<Suspect> = self.suspects.iter().filter(|s| !s.apart).copied().collect();
+        let near: Vec<Suspect> =
+            self.suspects.iter().filter(|s| !s.apart && s.len > 0).copied().collect();
         let (mut missing, mut explained) = (Vec::new(), Vec::new());
         for hole in &self.holes {
             let bytes = damaged_within(&near, hole.bytes);
@@ -198,7 +206,9 @@ impl Damages {
         }
         missing.append(&mut self.counted);
         let explained = union(explained);
-        let unexplained = |s: &&Suspect| s.apart || !covered(&explained, s.offset);
+        // What has no length lies before its offset.
+        let at = |s: &Suspect| if s.len > 0 { s.offset } else { s.offset.saturating_sub(1) };
+        let unexplained = |s: &&Suspect| s.apart || !covered(&explained, at(s));
         missing.extend(self.suspects.iter().filter(unexplained).map(|s| s.missing(span)));
         missing.sort_by_key(|missing| (missing.offset, missing.gap.lane, missing.position));
         missing

@@ -82,10 +82,14 @@ impl Levels {
                 continue;
             }
             let focused = self.focused(level, end);
+            let of_nodes = planes.without(OF_NO_NODE);
+            let of_none = planes.without(of_nodes);
             for stretch in below(&self.changes, level, end) {
-                split(stretch, &focused, |part, reason| parts.push((part, reason, planes)));
+                split(stretch, &focused, |part, reason| parts.push((part, reason, of_nodes)));
+                parts.push((stretch, GapReason::LEVEL, of_none));
             }
         }
+        parts.retain(|&(.., planes)| planes != Planes::NONE);
         parts.sort_by_key(|&(part, reason, _)| (part, reason));
         for same in parts.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
             let planes = same.iter().fold(Planes::NONE, |all, (.., planes)| all.union(*planes));
@@ -117,6 +121,9 @@ impl Levels {
         apart
     }
 }
+
+/// Planes of which every record is without a node, so that no focus asks for any.
+const OF_NO_NODE: Planes = Planes::PHYSICAL_MEMORY;
 
 /// The changes, each with the level that is in force from it to the next, and where the next begins.
 fn in_force(changes: &[LevelChange]) -> impl Iterator<Item = (&LevelChange, Level, Option<Ticks>)> {

@@ -147,6 +147,9 @@ impl<'a> Walk<'a> {
     fn check_number(&mut self, header: &ChunkHeader, offset: u64) {
         if let Some(expected) = self.number.filter(|&expected| expected != header.number) {
             let (what, found) = ("number of the chunk", header.number);
+            if found > expected {
+                self.damages.left_out(offset);
+            }
             let offset = offset.saturating_add(8);
             let error = DecodeError::Malformed { what, offset, expected, found };
             self.findings.push(Finding::in_chunk(error, header.lane, found));

@@ -446,7 +446,7 @@ mod tests {
     #[test]
     fn a_lane_that_was_telling_of_a_gap_when_it_was_forked_tells_of_gaps_in_the_child() {
         let probe = Box::new(Probe::<AutoClock, 2, 32, 4>::new());
-        let lanes = &probe.view().lanes[..];
+        let lanes = probe.view().lanes;
         drop(probe.view().claim("the first lane").unwrap());
         for lane in lanes {
             lane.told.telling.store(true, Ordering::Relaxed);

@@ -15,7 +15,8 @@ const FRAMES: usize = 64 << 10;
 pub(super) struct Tail<'o> {
     out: &'o mut dyn Write,
     assembler: Box<Assembler>,
-    number: u64,
+    /// The number of the next chunk.
+    pub(super) number: u64,
 }
 
 impl<'o> Tail<'o> {

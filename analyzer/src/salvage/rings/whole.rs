@@ -38,6 +38,8 @@ struct Absent {
     positions: Range<u64>,
     /// A span id of the lane from about there.
     span: SpanId,
+    /// The number that a chunk has here.
+    number: u64,
 }
 
 impl<'d> Whole<'d> {
@@ -76,11 +78,12 @@ impl<'d> Whole<'d> {
                 let reached = next.entry(lane).or_insert_with(|| begins(lane));
                 if first_sequence > *reached {
                     let (bytes, positions) = (start..start, *reached..first_sequence);
-                    whole.absent.push(Absent { bytes, lane, positions, span });
+                    let number = number.saturating_sub(1);
+                    whole.absent.push(Absent { bytes, lane, positions, span, number });
                 }
                 if !is_intact && first_sequence >= *reached {
                     let (bytes, positions) = (start..end, first_sequence..behind);
-                    whole.absent.push(Absent { bytes, lane, positions, span });
+                    whole.absent.push(Absent { bytes, lane, positions, span, number });
                 }
                 *reached = behind.max(*reached);
             }
@@ -135,6 +138,7 @@ impl<'d> Whole<'d> {
             }
             tail.copy(self.bytes.get(written..absent.bytes.start).unwrap_or_default())?;
             written = absent.bytes.end;
+            tail.number = absent.number;
             let mut reached = absent.positions.start;
             for positions in asked {
                 slots.stretches(positions, |sequence, stretch| {
@@ -147,6 +151,7 @@ impl<'d> Whole<'d> {
             }
             absent.declare(reached..absent.positions.end, tail)?;
         }
+        tail.number = self.number;
         tail.copy(self.bytes.get(written..).unwrap_or_default())
     }
 }
