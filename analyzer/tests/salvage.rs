@@ -12,7 +12,8 @@ use support::{Builder, calibration, lane, name, patch, run, small};
 use tmrun::salvage::salvage;
 use tmrun::scan::{Gap, Recording, Status};
 use tmrun_formats::wire::{
-    ControlV1, Frame, OpenSpanV1, RecorderCostV1, SiteV1, TagV1, TerminalV1, TotalsV1,
+    ControlV1, Frame, HoleV1, LaneStartV1, LaneStepV1, LaneV1, OpenSpanV1, RecorderCostV1, SiteV1,
+    StepState, TagV1, TerminalV1, TotalsV1,
 };
 use tmrun_formats::{GapReason, LaneId, Level, NameId, RunId, SpanId, Ticks};
 
@@ -297,6 +298,51 @@ fn a_hole_is_declared_and_counts_once() {
         after.missing().iter().map(|m| (m.declared, m.position, m.gap.records)).collect();
     assert_eq!(declared, [(true, Some(3), 3)]);
     assert_eq!(after.lost().count(), 1);
+}
+
+#[test]
+fn where_a_lane_begins_does_not_depend_on_where_its_holes_are_declared() {
+    // A salvaged file declares the holes of a lane right before its next chunk, or at the end. A hole
+    // that stood before the lane's claim silenced it, as did a step that was told: what was missing
+    // from the claim up to the first chunk was so in the salvaged file alone.
+    let (id, records, reason) = (LaneId(1), 12, GapReason::LAPPED);
+    let hole = |sequence| Frame::Hole(HoleV1 { lane: id, sequence, records, reason });
+    let claim = |sequence| Frame::Lane(LaneV1 { sequence, ..lane(1, "loader") });
+    let told = |sequence| Frame::LaneStep(LaneStepV1::of(id, sequence, StepState::START));
+    let start =
+        |sequence| Frame::LaneStart(LaneStartV1 { lane: id, sequence, ..LaneStartV1::default() });
+    let cases: [(&[Frame<'_>], u64); 16] = [
+        // Nothing but a claim, or the lane's start in a later file, says that it does not begin at 0.
+        (&[], 0),
+        (&[hole(50)], 0),
+        (&[hole(5)], 0),
+        (&[hole(3)], 0),
+        (&[told(5)], 0),
+        (&[start(3)], 3),
+        (&[start(3), told(5), claim(9)], 3),
+        // The first one.
+        (&[claim(0), claim(4)], 0),
+        (&[told(4), claim(2)], 2),
+        // A hole may lie before it, on whatever side it is declared, and says nothing when it does not.
+        (&[hole(50), claim(0)], 0),
+        (&[claim(0), hole(50)], 0),
+        (&[hole(50), claim(4)], 4),
+        (&[hole(2), claim(4)], 2),
+        (&[claim(4), hole(2)], 2),
+        // So may the first chunk, which is at 5.
+        (&[hole(50), claim(9)], 5),
+        (&[claim(9), hole(7)], 5),
+    ];
+    for (frames, begin) in cases {
+        let file = Builder::started().meta(frames).skip(1, 5).records(1, &[scalar(1_000, 2, 1.0)]);
+        let file = file.unfinished();
+        let recording = open(&file);
+        let of_lane = recording.missing().iter().filter(|missing| missing.gap.lane == Some(id));
+        let before =
+            of_lane.filter_map(|missing| missing.position).filter(|position| *position < 5);
+        assert_eq!(before.min().unwrap_or(5), begin, "{frames:?}");
+        check(&file);
+    }
 }
 
 #[test]

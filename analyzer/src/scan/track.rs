@@ -25,19 +25,39 @@ pub(super) struct LaneAt {
     pub(super) last_offset: u64,
     /// The state at a position that the file says instead of its marks.
     told: Option<(u64, StepState)>,
-    /// A claim says where the file takes it up.
-    claimed: bool,
+    /// Before its first chunk the file said where it takes the lane up.
+    taken_up: bool,
+    /// The first position that was declared to be missing there.
+    missing_from: u64,
 }
 
 impl LaneAt {
-    const fn new(next: u64) -> Self {
-        Self {
-            next,
-            state: StepState::START,
-            greatest: None,
-            last_offset: 0,
-            told: None,
-            claimed: false,
+    const NEW: Self = Self {
+        next: 0,
+        state: StepState::START,
+        greatest: None,
+        last_offset: 0,
+        told: None,
+        taken_up: false,
+        missing_from: u64::MAX,
+    };
+
+    /// The file takes it up at this position, unless it said another before. Without a word it is 0:
+    /// a probe that was recorded before goes on where it was.
+    fn take_up(&mut self, sequence: u64) {
+        if self.last_offset == 0 && !self.taken_up {
+            self.taken_up = true;
+            self.next = sequence.min(self.missing_from);
+        }
+    }
+
+    /// A hole is declared at this position. Claims that came and went too fast to be named may lie
+    /// before the first that is. Who writes the file again declares the holes elsewhere, so that
+    /// neither their order among the claims nor one that begins later may matter.
+    fn lack(&mut self, sequence: u64) {
+        if self.last_offset == 0 {
+            self.missing_from = self.missing_from.min(sequence);
+            self.next = self.next.min(sequence);
         }
     }
 
@@ -48,13 +68,10 @@ impl LaneAt {
             return Follows::Directly;
         }
         let first = header.first_sequence;
-        if self.last_offset == 0 {
-            // Its first chunk. Claims that came and went too fast to be named may lie before the
-            // first that is. What else speaks of a later position says nothing of earlier ones.
-            let begin = if self.claimed { first } else { 0 };
-            self.next = if self.next > first { begin } else { self.next };
-        }
-        let (expected, after) = (self.next, self.greatest);
+        // Its first chunk may be of such a claim, too.
+        let is_first = self.last_offset == 0;
+        let expected = if is_first { self.next.min(first) } else { self.next };
+        let after = self.greatest;
         let missing = first.checked_sub(expected);
         let next = first.checked_add(header.records.into());
         let (Some(missing), Some(next)) = (missing, next) else {
@@ -104,14 +121,14 @@ impl Track {
         self.lanes.iter().map(|(&id, &lane)| (id, lane))
     }
 
-    fn entry(&mut self, id: LaneId, next: u64) -> &mut LaneAt {
+    fn entry(&mut self, id: LaneId) -> &mut LaneAt {
         self.begun.entry(id).or_insert_with(|| self.lanes.get(&id).copied());
-        self.lanes.entry(id).or_insert_with(|| LaneAt::new(next))
+        self.lanes.entry(id).or_insert(LaneAt::NEW)
     }
 
     /// Takes in the header of a chunk of records at `offset`.
     pub(super) fn follow(&mut self, header: &ChunkHeader, offset: u64) -> Follows {
-        self.entry(header.lane, 0).follow(header, offset)
+        self.entry(header.lane).follow(header, offset)
     }
 
     /// The next chunk of the file, by its header alone; for one of records also how it follows.
@@ -132,31 +149,26 @@ impl Track {
             return (info, Some(follows));
         }
         if header.kind == ChunkKind::META && header.is_known() {
-            self.claims(chunk);
+            self.frames(chunk);
         }
         (info, None)
     }
 
-    /// The first claim of a lane says at which position the file takes it up: a probe that was
-    /// recorded before does not begin at 0. Claims that came and went too fast to be named may lie
-    /// before it; a hole that is declared before the lane's first chunk says so. A lane's step may
-    /// be told too.
-    fn claims(&mut self, chunk: &Chunk<'_>) {
+    /// What is told of the lanes: where they begin, and which step they are in somewhere.
+    fn frames(&mut self, chunk: &Chunk<'_>) {
         if chunk.check().is_err() {
             return;
         }
         for raw in chunk.frames().map_while(Result::ok) {
             match raw.decode() {
-                Ok(Frame::Lane(claim)) => self.entry(claim.lane, claim.sequence).claimed = true,
+                Ok(Frame::LaneStart(start)) => self.entry(start.lane).take_up(start.sequence),
+                Ok(Frame::Lane(claim)) => self.entry(claim.lane).take_up(claim.sequence),
                 Ok(Frame::Hole(hole)) if hole.records > 0 => {
-                    let lane = self.entry(hole.lane, hole.sequence);
-                    if lane.last_offset == 0 {
-                        lane.next = lane.next.min(hole.sequence);
-                    }
+                    self.entry(hole.lane).lack(hole.sequence);
                 }
+                // It says nothing of the positions before it.
                 Ok(Frame::LaneStep(step)) => {
-                    let lane = self.entry(step.lane, step.sequence);
-                    lane.told = Some((step.sequence, step.state()));
+                    self.entry(step.lane).told = Some((step.sequence, step.state()));
                 }
                 _ => {}
             }
@@ -174,7 +186,7 @@ impl Track {
         if info.header.kind != ChunkKind::RECORDS {
             return;
         }
-        let lane = self.entry(info.header.lane, 0);
+        let lane = self.entry(info.header.lane);
         if info.behind_hole || checked.error.is_some() {
             lane.state = lane.state.doubted();
         }
