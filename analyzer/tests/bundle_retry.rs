@@ -14,8 +14,12 @@ use std::sync::Barrier;
 
 use bundles::{files, gapped, names, publish_at};
 use support::command::Folder;
-use tmrun::bundle::{Moment, PublishFault, leftovers, verify};
+use tmrun::bundle::{Moment, PublishFault, leftovers, plan, verify};
+use tmrun::scan::Recording;
+use tmrun::slice::Region;
+use tmrun::trace::planned;
 use tmrun_formats::bundle::PublicationStatus;
+use tmrun_formats::trace::TraceRun;
 
 fn step(file: &[u8], number: u64, root: &Path) -> Result<PublicationStatus, PublishFault> {
     let published = publish_at(file, Some(number), root, &mut |_| Ok(()));
@@ -102,15 +106,54 @@ fn nothing_is_published_in_a_bundle() {
     let before = files(&root);
     std::os::unix::fs::symlink(&root, folder.path().join("link")).expect("a link");
     fs::create_dir(folder.path().join("beside")).expect("a folder");
-    for inside in ["bundle/new", "bundle/a/b/new", "link/new", "beside/../bundle/x/new"] {
-        let refused = step(&file, 3, &folder.path().join(inside)).expect_err("refused");
-        assert!(matches!(refused, PublishFault::Inside { .. }), "{inside}: {refused}");
+    let (here, within) = (names(folder.path()), names(&root));
+    for inside in [
+        "bundle/new",
+        "bundle/a/b/new",
+        "link/new",
+        "beside/../bundle/x/new",
+        "missing/../bundle/new",
+        "beside/missing/../../bundle/nsight/new",
+        "missing/x/../../link/a/../b/new",
+        "link/missing/../../beside/../bundle/new",
+    ] {
+        let inside = folder.path().join(inside);
+        let refused = step(&file, 3, &inside).expect_err("refused");
+        assert!(matches!(refused, PublishFault::Inside { .. }), "{inside:?}: {refused}");
+        let refused = plan(&inside, &run_of(&file, 3)).expect_err("refused").fault;
+        assert!(matches!(refused, PublishFault::Inside { .. }), "{inside:?}: {refused}");
+        assert_eq!(names(&folder.path().join("beside")), Vec::<String>::new(), "{inside:?}");
+        assert_eq!((names(folder.path()), names(&root)), (here.clone(), within.clone()));
     }
     assert_eq!(files(&root), before);
     step(&file, 3, &root.join("../other")).expect("that is outside");
     for no_name in ["..", "/", "a/.."] {
         let refused = step(&file, 3, Path::new(no_name)).expect_err("refused");
         assert!(matches!(refused, PublishFault::NoName { .. }), "{no_name}: {refused}");
+    }
+}
+
+/// The run of a step's trace.
+fn run_of(file: &[u8], number: u64) -> TraceRun {
+    let recording = Recording::open(file, "run.tmrun").expect("a header");
+    planned(&recording, &Region::of(&recording, Some(number)).expect("the step"))
+}
+
+#[test]
+fn a_directory_that_becomes_a_bundle_meanwhile_gets_no_other_one() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (root, file) = (folder.path().join("bundle"), gapped());
+    for inside in ["new", "a/new", "a/b/new", "../missing/../bundle/a/new"] {
+        let mut publish = |moment: Moment<'_>| match moment {
+            Moment::Free => step(&file, 2, &root).map(drop).map_err(io::Error::other),
+            _ => Ok(()),
+        };
+        let refused = publish_at(&file, Some(3), &root.join(inside), &mut publish);
+        let refused = refused.expect_err("refused").fault;
+        assert!(matches!(refused, PublishFault::Inside { .. }), "{inside}: {refused}");
+        assert!(verify(&root).receipt.is_some());
+        assert!(!root.join("a").exists(), "{inside}");
+        fs::remove_dir_all(&root).expect("away");
     }
 }
 

@@ -124,9 +124,15 @@ fn what_is_in_the_way_is_said_before_anything_is_recorded() -> Tested {
     let fields: Vec<_> = fields.iter().map(|field| field.field).collect();
     assert_eq!(fields, ["correlation_id", "capture_step"]);
 
-    let inside = CaptureRun::begin(destination.join("update-13"), run()).expect_err("a bundle");
-    assert!(inside.to_string().contains("lies in the bundle"), "{inside}");
-    assert_eq!(names(folder.path()), ["update-12"]);
+    let within = names(&destination);
+    for inside in ["update-12/update-13", "missing/../update-12/nsight/update-13"] {
+        let inside = CaptureRun::begin(folder.path().join(inside), run()).expect_err("a bundle");
+        assert!(inside.to_string().contains("lies in the bundle"), "{inside}");
+        assert_eq!(
+            (names(folder.path()), names(&destination)),
+            (vec!["update-12".to_owned()], within.clone())
+        );
+    }
     Ok(())
 }
 

@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -49,17 +49,23 @@ impl Place {
 
     /// Refuses a destination in another bundle.
     pub(super) fn refuse_nested(&self) -> Result<(), PublishFault> {
-        match around(&self.parent) {
+        self.refuse_in(&self.parent)
+    }
+
+    fn refuse_in(&self, folder: &Path) -> Result<(), PublishFault> {
+        match around(folder) {
             Some(bundle) => Err(PublishFault::Inside { path: self.path.clone(), bundle }),
             None => Ok(()),
         }
     }
 
-    /// Makes the directories around it that are not there, so that they stay.
+    /// Makes the directories around it that are not there, so that they stay; none of them in a bundle,
+    /// which may have come there meanwhile.
     pub(super) fn make_parents(&self) -> Result<(), PublishFault> {
         let missing = self.parent.ancestors().take_while(|folder| !is_there(folder));
         let missing: Vec<&Path> = missing.collect();
         for folder in missing.into_iter().rev() {
+            self.refuse_in(folder)?;
             match fs::create_dir(folder) {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 made => made.map_err(PublishFault::io("made", folder))?,
@@ -67,7 +73,7 @@ impl Place {
             let around = folder.parent().filter(|folder| !folder.as_os_str().is_empty());
             sync(around.unwrap_or(Path::new(".")))?;
         }
-        Ok(())
+        self.refuse_nested()
     }
 
     /// Makes a new staging directory beside it, and [holds](hold) it.
@@ -125,17 +131,34 @@ fn is_there(folder: &Path) -> bool {
     folder.as_os_str().is_empty() || folder.exists()
 }
 
-/// The bundle that a path lies in, whatever links and `..` are on the way; itself, if it is one. Of a
-/// path that is not there yet, what is there of the way to it decides.
+/// The bundle that a path lies in, whatever links and `..` are on the way; itself, if it is one. What is
+/// not there of the way is taken for directories that are yet to be made.
 pub fn around(path: &Path) -> Option<PathBuf> {
-    let real = |path: &Path| {
-        fs::canonicalize(if path.as_os_str().is_empty() { Path::new(".") } else { path }).ok()
-    };
-    let there = path.ancestors().find_map(real)?;
+    let way = real(path)?;
     let is_bundle = |folder: &&Path| {
         fs::symlink_metadata(folder.join(MANIFEST)).is_ok_and(|manifest| manifest.is_file())
     };
-    there.ancestors().find(is_bundle).map(Path::to_owned)
+    way.ancestors().find(is_bundle).map(Path::to_owned)
+}
+
+/// Where a path leads, without links and `..`, once its directories are made.
+fn real(path: &Path) -> Option<PathBuf> {
+    let mut way =
+        if path.is_absolute() { PathBuf::from("/") } else { fs::canonicalize(".").ok()? };
+    for part in path.components() {
+        match part {
+            // The way has no link in it, so that is what is around its last directory.
+            Component::ParentDir => {
+                way.pop();
+            }
+            Component::Normal(name) => {
+                way.push(name);
+                way = fs::canonicalize(&way).unwrap_or(way);
+            }
+            Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+        }
+    }
+    Some(way)
 }
 
 /// Whether a directory is called as staging directories are: it was not published.
@@ -198,6 +221,26 @@ fn is_abandoned(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_way_leads_where_it_will_when_its_directories_are_made() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = fs::canonicalize(folder.path()).expect("it is there");
+        fs::create_dir_all(root.join("a/b")).expect("folders");
+        std::os::unix::fs::symlink(root.join("a/b"), root.join("link")).expect("a link");
+        for (path, leads) in [
+            ("a/../link/../b", "a/b"),
+            ("new/../link/x", "a/b/x"),
+            ("new/x/../../link/..", "a"),
+            ("link/new/../../../new", "new"),
+            ("./new/./x", "new/x"),
+        ] {
+            let before = real(&folder.path().join(path));
+            assert_eq!(before.as_ref(), Some(&root.join(leads)), "{path}");
+        }
+        assert_eq!(real(Path::new("new/..")), fs::canonicalize(".").ok());
+        assert_eq!(real(Path::new("/../new")), Some("/new".into()));
+    }
 
     #[test]
     fn a_staging_directory_is_told_by_its_name() {

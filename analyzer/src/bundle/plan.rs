@@ -35,6 +35,5 @@ pub fn plan(destination: &Path, run: &TraceRun) -> Result<Planned, PublishError>
         return Ok(Planned::Published(Box::new(Publication::found(found, Vec::new()))));
     }
     place.make_parents()?;
-    place.refuse_nested()?;
     Ok(Planned::Free { recording: place.captured() })
 }

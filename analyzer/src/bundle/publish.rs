@@ -84,7 +84,6 @@ pub fn publish(
     }
     tell(observe, Moment::Free)?;
     place.make_parents()?;
-    place.refuse_nested()?;
     tell(observe, Moment::Parents)?;
     let mut staging = Staging::begin(&place)?;
     let staged = stage(request, &mut staging, observe);
