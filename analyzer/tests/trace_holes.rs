@@ -8,13 +8,14 @@ use support::record::{gap, level, span, step};
 use tmrun::scan::Recording;
 use tmrun::slice::Region;
 use tmrun::trace::{Derived, LeftOut, MovedFacts, MovedSpan, Trace};
-use tmrun_formats::trace::CoverageLevel;
+use tmrun_formats::trace::{self, CoverageLevel};
 use tmrun_formats::wire::{
-    Alloc, ContractV1, Frame, Free, Gap, Gradient, LabelV1, Payload, Record, RecordHeader, Scalar,
-    Span, Tensor, flags,
+    Alloc, ContractV1, Edge, Frame, Free, Gap, Gradient, LabelV1, Payload, Record, RecordHeader,
+    Scalar, Span, Tensor, flags,
 };
 use tmrun_formats::{
-    GapReason, GradientState, LaneId, Level, NameId, Planes, SpanId, StorageId, TensorId, Ticks,
+    EdgeKind, GapReason, GradientState, LaneId, Level, NameId, Planes, SpanId, StorageId, TensorId,
+    Ticks,
 };
 
 /// A record of something within a span.
@@ -65,8 +66,13 @@ fn file(records: &[Record]) -> Vec<u8> {
 
 /// The trace of step 1, of which the neighbour must find no error.
 fn derived<R>(file: &[u8], look: impl FnOnce(Derived<'_>) -> R) -> R {
+    derived_of(file, 1, look)
+}
+
+/// The same of any step.
+fn derived_of<R>(file: &[u8], number: u64, look: impl FnOnce(Derived<'_>) -> R) -> R {
     let recording = Recording::open(file, "test").expect("a header");
-    let region = Region::of(&recording, Some(1)).expect("the step");
+    let region = Region::of(&recording, Some(number)).expect("the step");
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
     let text = derived.document.write(Vec::new()).expect("a trace that a reader takes");
@@ -336,5 +342,45 @@ fn a_gap_elsewhere_refutes_nothing_of_the_step() {
         .finish();
     derived(&file, |derived| {
         assert!(derived.told.gaps.is_empty() && derived.told.refuted.is_empty());
+    });
+}
+
+/// What a tensor is.
+fn tensor(ticks: u64, id: u64) -> Record {
+    of(ticks, 0, 0, &Tensor { tensor: TensorId(id), ..Tensor::default() })
+}
+
+fn data_edge(ticks: u64, from: u64, to: u64) -> Record {
+    of(ticks, 0, 0, &Edge { from, to, kind: EdgeKind::DATA, ..Edge::default() })
+}
+
+#[test]
+fn an_edge_to_a_tensor_that_only_memory_speaks_of_is_left_out() {
+    // The parameter is described in the first step, and lives on in the second.
+    let file = Builder::started()
+        .records(0, &[step(1_000, 1, false), tensor(1_100, 5), alloc(1_200, 1, 5, 64)])
+        .records(0, &[data_edge(1_300, 5, 5), step(1_900, 1, true)])
+        .records(0, &[step(2_000, 2, false), tensor(2_100, 6), alloc(2_200, 2, 7, 8)])
+        .records(0, &[data_edge(2_300, 5, 6), data_edge(2_310, 6, 7), data_edge(2_320, 6, 6)])
+        .records(0, &[step(2_900, 2, true)])
+        .finish();
+    let whole = Recording::open(&file, "test").expect("a header");
+    let region = Region::of(&whole, Some(2)).expect("the step");
+    let mut part = Vec::new();
+    tmrun::slice::slice(&whole, &region, &mut part).expect("memory");
+    for file in [&file, &part] {
+        derived_of(file, 2, |derived| {
+            let named = derived.document.memory.iter().map(|event| &*event.tensor_id);
+            let hex = |id: u64| format!("{id:#018x}");
+            assert_eq!(named.collect::<Vec<_>>(), [hex(5), hex(7)], "memory speaks of both");
+            let [trace::Edge::Data(edge)] = &derived.document.edges[..] else {
+                panic!("{:?}", derived.document.edges)
+            };
+            assert_eq!((&*edge.from_tensor, &*edge.to_tensor), (&*hex(6), &*hex(6)));
+            assert_eq!(derived.told.count(LeftOut::DataEdge), 2);
+        });
+    }
+    derived_of(&file, 1, |derived| {
+        assert_eq!((derived.document.edges.len(), derived.told.count(LeftOut::DataEdge)), (1, 0));
     });
 }

@@ -28,7 +28,7 @@ pub(super) struct Events<'t, 'd> {
     pub(super) time: Time<'t>,
     pub(super) told: Told,
     pub(super) document: TraceDocument<'d>,
-    /// Tensors that something but an edge speaks of.
+    /// Tensors that operations and tensor events speak of: a trace has no edge to another.
     tensors: HashSet<(u64, bool)>,
     storages: Storages<'d>,
     /// The rows of a lane by the low halves of their ids.
@@ -155,13 +155,16 @@ impl<'t, 'd> Events<'t, 'd> {
         Texts::hex(id.value)
     }
 
-    /// The id of a tensor, which from now on is known; of one without identity the place of the fact.
+    /// The id of a tensor, which from now on edges may speak of.
+    fn known_tensor(&mut self, id: Id, fact: &Fact<'_>) -> Cow<'d, str> {
+        self.tensors.extend(id.given().map(|id| (id.value, id.named)));
+        self.tensor_id(id, fact)
+    }
+
+    /// The id of a tensor; of one without identity the place of the fact.
     fn tensor_id(&mut self, id: Id, fact: &Fact<'_>) -> Cow<'d, str> {
         match id.given() {
-            Some(id) => {
-                self.tensors.insert((id.value, id.named));
-                self.id(id)
-            }
+            Some(id) => self.id(id),
             None => Cow::Owned(format!("unidentified@{}", event_id(fact))),
         }
     }
@@ -175,8 +178,8 @@ impl<'t, 'd> Events<'t, 'd> {
         let inputs: Vec<Id> = inputs(fact.group, op.inputs).collect();
         let span_id = self.span(fact);
         let op_name = if op.op.is_none() { self.name(head.name) } else { self.name(op.op) };
-        let inputs = inputs.into_iter().map(|input| self.tensor_id(input, fact)).collect();
-        let output = output.map(|output| self.tensor_id(output, fact));
+        let inputs = inputs.into_iter().map(|input| self.known_tensor(input, fact)).collect();
+        let output = output.map(|output| self.known_tensor(output, fact));
         let dtype = self.texts.dtype(op.dtype);
         let device = self.texts.device(op.device);
         let known = head.flags & flags::OP_INPUT_BYTES != 0;
@@ -209,7 +212,7 @@ impl<'t, 'd> Events<'t, 'd> {
         let device = self.texts.device(tensor.device);
         if head.flags & flags::TENSOR_CONTEXT == 0 {
             let id = Id::tensor(tensor.tensor, head.flags, flags::TENSOR_NAMED);
-            let tensor_id = self.tensor_id(id, fact);
+            let tensor_id = self.known_tensor(id, fact);
             self.document.tensors.push(trace::Tensor {
                 span_id: span_id.clone(),
                 tensor_id,

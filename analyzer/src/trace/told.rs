@@ -49,7 +49,7 @@ left_out! {
     Gradient "gradients_without_their_norm",
     /// Edges between spans that do not lie directly within one another.
     CallEdge "call_edges_elsewhere",
-    /// Edges between tensors that nothing else speaks of.
+    /// Edges between tensors, one of which no operation and no tensor event speaks of.
     DataEdge "data_edges_of_unknown_tensors",
     /// Edges between nodes of a static analysis.
     StaticEdge "static_edges",
