@@ -136,6 +136,24 @@ fn what_is_in_the_way_is_said_before_anything_is_recorded() -> Tested {
     Ok(())
 }
 
+#[test]
+fn a_run_whose_id_ends_as_that_of_a_step_is_no_step() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let destination = folder.path().join("update-12");
+    let capture = active(&destination, run().run_id("sweep/step-12"))?;
+    update(capture.session())?;
+    assert_eq!(capture.publish()?.run_id, "sweep/step-12");
+    for command in [
+        &["verify", "--semantic", "update-12"][..],
+        &["query", "update-12", "--kind", "labels"],
+        &["query", "update-12", "--kind", "gaps"],
+    ] {
+        let (code, said) = tmrun(folder.path(), command);
+        assert_eq!((code, &*said), (Some(0), ""), "{command:?}");
+    }
+    Ok(())
+}
+
 /// The recording that an error says is kept.
 fn kept(error: tmrun::capture::CaptureError) -> PathBuf {
     let recording = error.recording.clone().expect("what was recorded");

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use serde_json::Value;
 use tmrun_formats::bundle::{EVIDENCE, NSIGHT, REPORT, TRACE};
-use tmrun_formats::trace::TraceRun;
 
 use super::contents::{Contents, write_trace};
 use super::difference::{Compare, Mismatch, is_prose, nothing, short};
@@ -15,7 +14,7 @@ use crate::input::{Input, InputError};
 use crate::nsight::read as read_nsight;
 use crate::scan::{OpenError, Recording, Status};
 use crate::slice::{Region, RegionError};
-use crate::trace::Trace;
+use crate::trace::{Trace, step_of};
 
 /// So many mismatches are listed, and the others counted.
 const LISTED: usize = 1_000;
@@ -93,7 +92,7 @@ pub fn semantic(root: &Path) -> Result<Semantic, SemanticError> {
     let recording = Recording::open(&input, input.name())?;
     let published = Input::open(&root.join(TRACE))?;
     let published = read(&published).map_err(|error| document(TRACE, error))?;
-    let region = Region::of(&recording, step(&published.run))?;
+    let region = Region::of(&recording, step_of(&recording, &published.run))?;
     let trace = Trace::of(&recording, &region);
     let derived = trace.derive();
     let folder = root.join(NSIGHT);
@@ -131,12 +130,6 @@ fn of_trace(root: &Path) -> Result<Semantic, SemanticError> {
     let mut found = Found::default();
     json(root, EVIDENCE, &evidence, is_prose, &mut found)?;
     Ok(found.of(SemanticSource::Trace))
-}
-
-/// The step that is the region, if one is: then the run's id says so.
-fn step(run: &TraceRun) -> Option<u64> {
-    let suffix = format!("/step-{}", run.capture_step);
-    run.run_id.ends_with(&suffix).then_some(run.capture_step)
 }
 
 fn document(file: &'static str, why: impl ToString) -> SemanticError {

@@ -38,6 +38,7 @@ use crate::evidence::read;
 use crate::input::Input;
 use crate::scan::Recording;
 use crate::slice::Region;
+use crate::trace::step_of;
 use bundle::Bundle;
 pub use error::SourceError;
 pub use subject::{Part, Subject, SubjectInput};
@@ -200,9 +201,7 @@ impl<'s> Opened<'s> {
             return Err(SourceError::OtherStep { name, step, found });
         }
         let slice = slice.map(|slice| {
-            // A step that was made the region after the fact says so in the run's id.
-            let is_step = trace.run.run_id.ends_with(&format!("/step-{found}"));
-            Ok::<_, SourceError>((slice, Region::of(slice, is_step.then_some(found))?))
+            Ok::<_, SourceError>((slice, Region::of(slice, step_of(slice, &trace.run))?))
         });
         Ok(Part::of_trace(self.source, trace, slice.transpose()?))
     }

@@ -45,6 +45,7 @@ use fact::Fact;
 use ids::Ids;
 use place::{Node, Tree};
 use row::Rows;
+pub(crate) use run::step_of;
 use texts::Texts;
 pub use told::{LeftOut, MovedFacts, MovedSpan, NonFinite, Refuted, Told, ValueOf};
 

@@ -17,9 +17,8 @@ use crate::slice::Region;
 pub(super) fn of(recording: &Recording<'_>, region: &Region, timestamp_ns: u64) -> TraceRun {
     let meta = recording.meta();
     let run = meta.run.as_ref();
-    let given = |text: Option<&str>| text.filter(|text| !text.trim().is_empty()).map(str::to_owned);
     let unknown = || "unknown".to_owned();
-    let id = given(run.map(|run| run.run_id)).unwrap_or_else(|| recording.header().run.to_string());
+    let id = id(recording);
     let step = region.step();
     let phase = if region.phase == Phase::default() {
         run.map_or(Phase::default(), |run| run.phase)
@@ -28,7 +27,7 @@ pub(super) fn of(recording: &Recording<'_>, region: &Region, timestamp_ns: u64) 
     };
     TraceRun {
         correlation_id: given(run.and_then(|run| run.correlation_id)).unwrap_or_else(|| id.clone()),
-        run_id: step.map_or_else(|| id.clone(), |step| format!("{id}/step-{step}")),
+        run_id: step.map_or_else(|| id.clone(), |step| format!("{id}{}", of_step(step))),
         entrypoint: given(run.map(|run| run.entrypoint)).unwrap_or_else(unknown),
         phase: if phase == Phase::INFER { TracePhase::Infer } else { TracePhase::Train },
         timestamp: timestamp(timestamp_ns),
@@ -45,6 +44,30 @@ pub(super) fn of(recording: &Recording<'_>, region: &Region, timestamp_ns: u64) 
         tags: tags(meta),
         candle_version: given(run.and_then(|run| run.candle_version)),
     }
+}
+
+/// A text that says something.
+fn given(text: Option<&str>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty()).map(str::to_owned)
+}
+
+/// The id of the recording's run.
+fn id(recording: &Recording<'_>) -> String {
+    let run = recording.meta().run.as_ref();
+    given(run.map(|run| run.run_id)).unwrap_or_else(|| recording.header().run.to_string())
+}
+
+/// What follows the run's id where a step is the region.
+fn of_step(step: u64) -> String {
+    format!("/step-{step}")
+}
+
+/// The step that is the region of a published run of this recording, if one is. The id of the recording's
+/// run may end as that of a step does.
+pub(crate) fn step_of(recording: &Recording<'_>, published: &TraceRun) -> Option<u64> {
+    let step = published.capture_step;
+    let is_step = published.run_id.ends_with(&of_step(step)) && published.run_id != id(recording);
+    is_step.then_some(step)
 }
 
 fn tags(meta: &Meta<'_>) -> BTreeMap<String, String> {
