@@ -73,13 +73,18 @@ impl Retain {
         look.every = self.every_nth.map(|n| (first_step, n));
         for on in &self.dump {
             match on.0 {
-                What::Longer(time) => look.watch.longest = Some(ticks_of::<C>(time)),
-                What::Times(times) => look.watch.times = Some(times.into()),
+                What::Longer(time) => lower(&mut look.watch.longest, ticks_of::<C>(time)),
+                What::Times(times) => lower(&mut look.watch.times, times.into()),
                 What::NotFinite => look.watch.not_finite = true,
             }
         }
         look
     }
+}
+
+/// Whatever is beyond the higher one of two bounds is beyond the lower one too.
+fn lower(bound: &mut Option<u64>, to: u64) {
+    *bound = Some(bound.map_or(to, |bound| bound.min(to)));
 }
 
 /// So much time by this clock.
@@ -128,7 +133,7 @@ impl ProfileRun {
     /// into files of half of [`keep_seconds`](Self::keep_seconds) each, or less where
     /// [`max_file`](Self::max_file) says so. When a file ends, those are removed that ended longer ago
     /// than `keep_seconds`, but for the ones that were there when it happened. So the last seconds are
-    /// always there, also when the run fails. May be called for several things.
+    /// always there, also when the run fails. May be called for several things; each of them counts.
     #[must_use]
     pub fn dump_on(mut self, what: DumpOn) -> Self {
         self.retain.dump.push(what);
@@ -141,5 +146,26 @@ impl ProfileRun {
     pub fn keep_seconds(mut self, seconds: u64) -> Self {
         self.retain.seconds = Some(Duration::from_secs(seconds.max(1)));
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::MonotonicClock;
+
+    #[test]
+    fn of_two_of_a_kind_the_lower_one_counts_in_any_order() {
+        let longer = |ms| DumpOn::step_longer_than(Duration::from_millis(ms));
+        let some = [longer(20), DumpOn::slow_step(3), DumpOn::not_finite()];
+        let more = [longer(5), DumpOn::slow_step(9), longer(10), DumpOn::slow_step(4)];
+        let watched = |dump: Vec<DumpOn>| {
+            let look = Retain { dump, ..Retain::default() }.look::<MonotonicClock>(1);
+            (look.watch.longest, look.watch.times, look.watch.not_finite)
+        };
+        let lowest = (Some(ticks_of::<MonotonicClock>(Duration::from_millis(5))), Some(3), true);
+        assert_eq!(watched([&some[..], &more].concat()), lowest);
+        assert_eq!(watched([&more[..], &some].concat()), lowest);
+        assert_eq!(watched(Vec::new()), (None, None, false));
     }
 }
