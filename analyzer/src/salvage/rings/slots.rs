@@ -3,7 +3,8 @@
 use core::ops::Range;
 use std::io;
 
-use tmrun_formats::wire::Record;
+use tmrun_formats::rings::LaneImage;
+use tmrun_formats::wire::{GROUP_MAX, Record};
 use tmrun_formats::{GapReason, LaneId};
 
 use super::Rings;
@@ -39,6 +40,18 @@ impl<'r> Slots<'r> {
     /// The positions that the ring can hold of those before this one.
     pub(super) const fn before(&self, end: u64) -> Range<u64> {
         end.saturating_sub(self.count())..end
+    }
+
+    /// The positions of which the slots can be asked though they were drained: the next group may be
+    /// being stored to the oldest ones, and its first words are no longer theirs.
+    pub(super) fn given_back(&self, image: &LaneImage) -> Range<u64> {
+        let in_flight = GROUP_MAX as u64;
+        let reserved = image.reserved.min(image.published.saturating_add(in_flight));
+        let stored_to = match self.overwrite {
+            true => reserved.max(image.published),
+            false => image.published.saturating_add(in_flight),
+        };
+        self.before(stored_to).start..image.published
     }
 
     fn slot(&self, position: u64) -> Option<&'r Record> {

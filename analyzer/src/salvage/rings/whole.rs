@@ -130,7 +130,7 @@ impl<'d> Whole<'d> {
         for absent in &self.absent {
             let lane = absent.lane;
             let slots = Slots::of(rings, lane);
-            let held = slots.before(rings.header.block(rings.bytes, lane).published);
+            let held = slots.given_back(&rings.header.block(rings.bytes, lane));
             let asked = asked_for(&absent.positions, lane, holes);
             let asked: Vec<_> = asked.into_iter().map(|asked| common(&asked, &held)).collect();
             if !asked.iter().cloned().flatten().any(|position| slots.record(position).is_some()) {
