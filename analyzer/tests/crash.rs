@@ -6,15 +6,16 @@ mod support;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::Ordering;
 
 use support::command::tmrun;
-use support::dying::{self, LANES, rings};
+use support::dying::{self, Count, GROUPS, LANES, rings};
 use support::slots;
 use tmrun::salvage::{Process, Rings, join};
 use tmrun::scan::{Recording, Status};
 use tmrun_formats::rings::{LaneImage, RingsHeader};
-use tmrun_formats::wire::{Kind, Record, RecordHeader, Scalar, Span};
-use tmrun_formats::{ExecutionStep, GapReason, LaneId, Level, SpanId, SpanKind, Ticks};
+use tmrun_formats::wire::{Kind, Op, OpInput, Record, RecordHeader, Scalar, Shape, Span};
+use tmrun_formats::{ExecutionStep, GapReason, LaneId, Level, SpanId, SpanKind, TensorId, Ticks};
 
 #[test]
 #[ignore = "the child of the other tests"]
@@ -60,12 +61,7 @@ fn salvaged(folder: &Path, policy: &str, said: [u64; LANES.len()], of: &Path) {
             .filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
         let values: Vec<_> = scalars.collect();
         assert!(values.is_sorted_by(|a, b| a < b), "each once, in order");
-        let lost = |reason| -> u64 {
-            let gaps = recording.lost().filter(|gap| gap.lane == Some(lane));
-            gaps.filter(|gap| gap.reason == reason).map(|gap| gap.records).sum()
-        };
-        let (dropped, lapped, torn) =
-            (lost(GapReason::OVERRUN), lost(GapReason::LAPPED), lost(GapReason::TORN));
+        let [dropped, lapped, torn] = lost(&recording, lane);
         let all = values.len() as u64 + dropped + lapped;
         assert!(
             (said..=said + 1).contains(&all),
@@ -81,6 +77,7 @@ fn salvaged(folder: &Path, policy: &str, said: [u64; LANES.len()], of: &Path) {
         assert!(lane.claim.is_some() && lane.totals.is_some());
         stored += values.len() as u64;
     }
+    operations(&recording, policy, Count::open(folder).of(GROUPS).load(Ordering::Relaxed));
     let told = [GapReason::OVERRUN, GapReason::LAPPED, GapReason::TORN];
     let other = recording.lost().filter(|gap| !told.contains(&gap.reason));
     assert_eq!(other.count(), 0, "nothing else is missing: {:?}", recording.gaps());
@@ -96,6 +93,44 @@ fn salvaged(folder: &Path, policy: &str, said: [u64; LANES.len()], of: &Path) {
     assert!(recording.calibrations().used >= 1, "the clock");
     assert!(recording.names().iter().any(|name| name.text == "value"));
     assert!(meta.devices.values().any(|device| device.name == "cpu"));
+}
+
+/// Records of a lane that were dropped, stored over, and being stored.
+fn lost(recording: &Recording<'_>, lane: LaneId) -> [u64; 3] {
+    [GapReason::OVERRUN, GapReason::LAPPED, GapReason::TORN].map(|reason| {
+        let gaps = recording.lost().filter(|gap| gap.lane == Some(lane));
+        gaps.filter(|gap| gap.reason == reason).map(|gap| gap.records).sum()
+    })
+}
+
+/// Holds that operations of three records each are whole or not there, and that all the others of those
+/// that the process said were counted, with the one that it was storing.
+fn operations(recording: &Recording<'_>, policy: &str, said: u64) {
+    let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == GROUPS);
+    let records = chunks.flat_map(|chunk| chunk.records().to_vec());
+    let records: Vec<_> = records.filter(|record| record.kind() != Some(Kind::Gap)).collect();
+    let numbers = records.chunks(3).map(|group| {
+        let [head, shape, input] = group else { panic!("{group:?} is not whole") };
+        let TensorId(number) = head.payload::<Op>().expect("an operation").output;
+        let dims = shape.payload::<Shape>().expect("its shape");
+        assert_eq!(dims.used(shape.header().flags), [number]);
+        let inputs = input.payload::<OpInput>().expect("its input").tensors;
+        assert_eq!(inputs[0], TensorId(number));
+        number
+    });
+    let numbers: Vec<_> = numbers.collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "each once, in order");
+    let [dropped, lapped, torn] = lost(recording, GROUPS);
+    let all = 3 * numbers.len() as u64 + dropped + lapped;
+    println!("{said} operations: {dropped} {lapped} {torn}");
+    let mut possible = vec![(3 * said, 0), (3 * said + 3, 0)];
+    if policy == "newest" {
+        assert_eq!(dropped, 0);
+        possible.push((3 * said, 3));
+    } else {
+        assert_eq!(lapped, 0);
+    }
+    assert!(possible.contains(&(all, torn)), "{all} of {said} operations, and {torn} in flight");
 }
 
 /// Ends children of a program so, at moments of nobody's choice, and salvages what they leave: by
@@ -189,35 +224,41 @@ fn a_torn_slot_is_never_taken_for_a_whole_one_whichever_of_its_words_were_stored
     let dir = left("newest");
     let bytes = std::fs::read(rings(dir.path())).expect("the rings");
     let header = RingsHeader::decode(&bytes).expect("a header");
-    let lane = header.block(&bytes, LaneId(0));
-    let (slots, published) = (header.slots, lane.published);
-    let block = usize::try_from(header.blocks).expect("it fits");
-    let ring = usize::try_from(header.rings).expect("it fits");
-    let slot = ring + usize::try_from(published % slots).expect("it fits") * 64;
-    let mut stored = RecordHeader::of::<Scalar>(Level::PULSE);
-    (stored.seq, stored.ticks) = (published as u32, lane.drops_at.1);
-    let stored = Record::new(stored, &Scalar { value: 1e9 });
-    // The slot of the oldest record is being stored to: any of its words may be the new ones.
-    for words in 0..1_u32 << 8 {
-        let mut torn = bytes.clone();
-        torn[block + LaneImage::RESERVED..][..8].copy_from_slice(&(published + 1).to_le_bytes());
-        for word in (0..8).filter(|word| words >> word & 1 != 0) {
-            let at = word * 8;
-            torn[slot + at..][..8].copy_from_slice(&stored.as_bytes()[at..at + 8]);
+    let fit = |number: u64| usize::try_from(number).expect("it fits");
+    for (lane, size) in [(LANES[0], 1), (GROUPS, 3)] {
+        let (slots, published) = (header.slots, header.block(&bytes, lane).published);
+        let block = fit(header.blocks) + usize::from(lane.0) * LaneImage::SIZE;
+        let ring = fit(header.rings) + usize::from(lane.0) * fit(slots) * 64;
+        let slot = |position: u64| ring + fit(position % slots) * 64;
+        // The slots of the oldest records are being stored to: any of their words may be the new ones.
+        for words in 0..=u8::MAX {
+            let mut torn = bytes.clone();
+            let reserved = block + LaneImage::RESERVED;
+            torn[reserved..][..8].copy_from_slice(&(published + size).to_le_bytes());
+            for (nth, position) in (0..).zip(published..published + size) {
+                let (last, _) = Record::slice(&bytes[slot(position - size)..][..64]);
+                let stored = support::at(&last[0], position);
+                // Each time others of each.
+                let words = words.rotate_left(3 * nth);
+                for at in (0..8).filter(|word| words >> word & 1 != 0).map(|word| word * 8) {
+                    let stored = &stored.as_bytes()[at..at + 8];
+                    torn[slot(position) + at..][..8].copy_from_slice(stored);
+                }
+            }
+            let rings = Rings::open(&torn).expect("the header is as it was");
+            let mut joined = Vec::new();
+            join(None, &rings, Process::Gone, &mut joined).expect("memory takes it");
+            let recording = Recording::open(&joined, "joined").expect("a header");
+            let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == lane);
+            let positions = chunks.flat_map(|chunk| {
+                let first = chunk.first_sequence();
+                (first..).zip(chunk.records()).map(|(position, _)| position)
+            });
+            let whole = (published + size - slots).next_multiple_of(size)..published;
+            assert!(positions.eq(whole), "{lane:?}, words {words:#010b}");
+            let [_, _, torn] = lost(&recording, lane);
+            assert_eq!(torn, size);
         }
-        let rings = Rings::open(&torn).expect("the header is as it was");
-        let mut joined = Vec::new();
-        join(None, &rings, Process::Gone, &mut joined).expect("memory takes it");
-        let recording = Recording::open(&joined, "joined").expect("a header");
-        let chunks = recording.record_chunks().filter(|chunk| chunk.lane() == LaneId(0));
-        let positions = chunks.flat_map(|chunk| {
-            let first = chunk.first_sequence();
-            (first..).zip(chunk.records()).map(|(position, _)| position)
-        });
-        let whole: Vec<_> = (published + 1 - slots..published).collect();
-        assert_eq!(positions.collect::<Vec<_>>(), whole, "words {words:#010b}");
-        let torn = recording.lost().find(|gap| gap.reason == GapReason::TORN).expect("a gap");
-        assert_eq!(torn.records, 1);
     }
 }
 

@@ -142,7 +142,7 @@ impl Builder {
 }
 
 /// The record at a position of its lane.
-fn at(record: &Record, seq: u64) -> Record {
+pub fn at(record: &Record, seq: u64) -> Record {
     let mut words = record.words();
     words[2] = words[2] & !0xFFFF_FFFF | seq & 0xFFFF_FFFF;
     Record::from_words(words)

@@ -11,13 +11,15 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use tmrun_formats::LaneId;
-use tmrun_probe_core::{AutoClock, Overwrite, ProfileRun, probe, scalar, span};
+use tmrun_formats::{LaneId, Level, NameId, TensorId};
+use tmrun_probe_core::{AutoClock, OpFact, Overwrite, ProfileRun, probe, scalar, span};
 
 const TASK: &str = "TMRUN_TEST_CHILD";
 
-/// The lanes that are recorded on, each by a thread of its own. Spans are open on the first.
+/// The lanes that numbers are recorded on, each by a thread of its own. Spans are open on the first.
 pub const LANES: [LaneId; 2] = [LaneId(0), LaneId(1)];
+/// The lane that operations of three records each are recorded on, by one more thread.
+pub const GROUPS: LaneId = LaneId(2);
 
 probe!(static PROBE: lanes = 3, slots = 1 << 10);
 probe!(static NEWEST: lanes = 3, slots = 1 << 8; clock = Overwrite<AutoClock>);
@@ -46,8 +48,8 @@ pub fn rings(folder: &Path) -> PathBuf {
     files.next().expect("a file").expect("its name").path()
 }
 
-/// Records of each lane that a process says it stored or dropped.
-pub struct Count(&'static [AtomicU64; LANES.len()]);
+/// Numbers and operations of each lane that a process says it stored or dropped.
+pub struct Count(&'static [AtomicU64; LANES.len() + 1]);
 
 impl Count {
     pub fn open(folder: &Path) -> Self {
@@ -87,27 +89,46 @@ pub fn record_until_it_dies(task: &str) {
             assert_ne!($probe.device("cpu").0, 0);
             // Open when it dies.
             let _open = (span!($probe, "outer"), span!($probe, "inner"));
-            let count = |lane| {
+            let numbers = |lane| {
                 let count = &count;
                 move || {
                     for i in 0.. {
                         scalar!($probe, "value", i as f64);
                         count.of(lane).store(i + 1, Ordering::Relaxed);
-                        // On few cores it would not die early; later nothing but the clock decides.
-                        if i < 20_000 && i % 61 == 0 {
-                            std::thread::yield_now();
-                        }
+                        pace(i);
                     }
+                }
+            };
+            let operations = || {
+                // Lanes are given in the order in which they are first recorded on.
+                while count.of(LANES[1]).load(Ordering::Relaxed) == 0 {
+                    std::thread::yield_now();
+                }
+                for i in 0.. {
+                    let (shape, inputs) = (&[i as usize][..], &[TensorId(i)][..]);
+                    let (output, shape) = (TensorId(i), Some(shape));
+                    let fact = OpFact { output, shape, inputs, ..OpFact::default() };
+                    $probe.at(Level::TIMING, |recorder| recorder.op(NameId::NONE, &fact));
+                    count.of(GROUPS).store(i + 1, Ordering::Relaxed);
+                    pace(i);
                 }
             };
             std::thread::scope(|scope| {
                 scope.spawn(|| die_when_told(how));
-                scope.spawn(count(LANES[1]));
-                count(LANES[0])();
+                scope.spawn(numbers(LANES[1]));
+                scope.spawn(operations);
+                numbers(LANES[0])();
             });
         }};
     }
     if policy == "newest" { record!(NEWEST) } else { record!(PROBE) }
+}
+
+/// On few cores a thread that never waited would not die early; later nothing but the clock decides.
+fn pace(i: u64) {
+    if i < 20_000 && i % 61 == 0 {
+        std::thread::yield_now();
+    }
 }
 
 /// Ends this process, whatever its other threads are doing, when a byte comes or the parent is gone.
@@ -139,7 +160,9 @@ pub fn died(
 ) -> [u64; LANES.len()] {
     let count = Count::open(folder);
     let mut child = child(program, &format!("{}|{policy}|{how}", folder.display()));
-    while count.of(LANES[0]).load(Ordering::Relaxed) < moment || count.all().contains(&0) {
+    let of = |lane| count.of(lane).load(Ordering::Relaxed);
+    // A ring of operations, unless that is to come much later.
+    while of(LANES[0]) < moment || of(LANES[1]) == 0 || of(GROUPS) < moment.min(200) {
         assert!(child.try_wait().expect("a child").is_none(), "it records for ever");
         std::hint::spin_loop();
     }
