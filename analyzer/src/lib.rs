@@ -47,7 +47,7 @@
 //! let region = Region::of(&recording, Some(2))?;
 //! let step = Trace::of(&recording, &region);
 //! let trace = step.derive();
-//! let evidence = derive(&trace.document, None, &trace.told.refuted)?;
+//! let evidence = derive(&trace.document, None, Some(&trace.told))?;
 //! assert!(evidence.health.structurally_valid);
 //! assert_eq!(evidence.provenance.capture_step, 2);
 //! # Ok(())

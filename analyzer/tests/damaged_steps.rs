@@ -18,7 +18,9 @@ use tmrun_formats::wire::{
     Alloc, ContractV1, Frame, Free, Gradient, GradientEntryV1, GradientFamilyV1, Op, Payload,
     Record, RecordHeader, Tensor, flags,
 };
-use tmrun_formats::{DType, GapClass, GradientState, Level, NameId, StorageId, TensorId, Ticks};
+use tmrun_formats::{
+    DType, GapClass, GradientState, Level, NameId, Planes, StorageId, TensorId, Ticks,
+};
 
 const STEPS: u64 = 4;
 
@@ -63,9 +65,23 @@ fn contract() -> ContractV1 {
     }
 }
 
-/// Steps on two lanes, the second of which joins, in chunks of a record or several. `epoch` is around
-/// all of them.
-fn recorded(epoch: bool) -> Vec<u8> {
+/// What a recording is like.
+#[derive(Clone, Copy, Default)]
+struct Shape {
+    /// A span is around all steps.
+    epoch: bool,
+    /// The end of a step and the beginning of the next one are in one chunk.
+    joined: bool,
+}
+
+const SHAPES: [Shape; 3] = [
+    Shape { epoch: false, joined: false },
+    Shape { epoch: true, joined: false },
+    Shape { epoch: true, joined: true },
+];
+
+/// Steps on two lanes, the second of which joins, in chunks of a record or several.
+fn recorded(shape: Shape) -> Vec<u8> {
     let entry = GradientEntryV1 { root: "forward", key: "loss", family: "all" };
     let family = GradientFamilyV1 { family: "all", expectation: 0, min_present: 1 };
     let mut file = Builder::started()
@@ -77,27 +93,38 @@ fn recorded(epoch: bool) -> Vec<u8> {
         ])
         .records(u16::MAX, &[level(1_010, 1_020, 3, 3)])
         .records(1, &[scalar(1_100, 2, 0.0), memory(1_110, 100, true)]);
+    let mut ends = Vec::new();
     for number in 1..=STEPS {
         let (at, id) = ((number + 1) * 1_000, number as u32 * 10);
+        ends.push(step(at, number, false));
         file = file
-            .records(0, &[step(at, number, false)])
+            .records(0, &std::mem::take(&mut ends))
             .records(1, &[scalar(at + 20, 2, 0.1), step(at + 50, number, false)])
             .records(0, &[op(at + 100, number), memory(at + 120, number, true)])
             .records(0, &numerics(at + 150, number))
             .records(0, &[span_in(id + 1, (at + 160, at + 300), id + 2, 1)])
             .records(1, &[span(at + 60, at + 400, number as u32, 1), scalar(at + 410, 2, 0.2)])
             .records(0, &[span(at + 110, at + 500, id + 1, 1), gradient(at + 600)])
-            .records(1, &[step(at + 700, number, true)])
-            .records(0, &[memory(at + 800, number, false), step(at + 900, number, true)])
-            .records(0, &[scalar(at + 950, 2, 0.3)]);
+            .records(1, &[step(at + 700, number, true)]);
+        ends = vec![memory(at + 800, number, false), step(at + 900, number, true)];
+        let mut behind = vec![scalar(at + 950, 2, 0.3)];
         // What one step allocates and a later one frees.
-        file = match number {
-            2 => file.records(0, &[memory(at + 960, 200, true)]),
-            3 => file.records(0, &[memory(at + 970, 200, false)]),
-            _ => file,
-        };
+        match number {
+            2 => behind.push(memory(at + 960, 200, true)),
+            3 => behind.push(memory(at + 970, 200, false)),
+            _ => {}
+        }
+        if shape.joined {
+            ends.append(&mut behind);
+            continue;
+        }
+        file = file.records(0, &std::mem::take(&mut ends));
+        for record in behind {
+            file = file.records(0, &[record]);
+        }
     }
-    if epoch {
+    file = if shape.joined { file.records(0, &ends) } else { file };
+    if shape.epoch {
         file = file.records(0, &[span(1_900, 7_000, 1, 1)]);
     }
     file.finish()
@@ -158,8 +185,8 @@ fn sliced(recording: &Recording<'_>, number: u64, whole: &Said, context: &str) -
 }
 
 /// Damages every chunk in turn, at the byte `at` of it, and hands every step of what is left to `look`.
-fn each(epoch: bool, at: usize, mut look: impl FnMut(&Recording<'_>, u64, &Said, &str)) {
-    let file = recorded(epoch);
+fn each(shape: Shape, at: usize, mut look: impl FnMut(&Recording<'_>, u64, &Said, &str)) {
+    let file = recorded(shape);
     let undamaged = Recording::open(&file, "test").expect("a header");
     let whole: Vec<Said> =
         (1..=STEPS).map(|number| said(&undamaged, number).expect("the step")).collect();
@@ -198,8 +225,8 @@ fn each(epoch: bool, at: usize, mut look: impl FnMut(&Recording<'_>, u64, &Said,
 
 #[test]
 fn an_undamaged_step_is_complete_and_promises_what_the_run_did() {
-    for epoch in [false, true] {
-        let file = recorded(epoch);
+    for shape in SHAPES {
+        let file = recorded(shape);
         let recording = Recording::open(&file, "test").expect("a header");
         for number in 1..=STEPS {
             let said = said(&recording, number).expect("the step");
@@ -214,24 +241,28 @@ fn an_undamaged_step_is_complete_and_promises_what_the_run_did() {
 
 #[test]
 fn whichever_payload_is_damaged_a_step_is_what_it_was_or_says_what_it_lacks() {
-    each(true, 64 + 17, |recording, number, said, context| {
-        sliced(recording, number, said, context);
-    });
+    for shape in SHAPES {
+        each(shape, 64 + 17, |recording, number, said, context| {
+            sliced(recording, number, said, context);
+        });
+    }
 }
 
 #[test]
 fn whichever_header_is_damaged_a_step_is_what_it_was_or_says_what_it_lacks() {
     // Nobody knows how long before it was published a lost record began.
-    each(false, 40, |recording, number, said, context| {
-        sliced(recording, number, said, context);
-    });
+    for shape in SHAPES.into_iter().filter(|shape| !shape.epoch || shape.joined) {
+        each(Shape { epoch: false, ..shape }, 40, |recording, number, said, context| {
+            sliced(recording, number, said, context);
+        });
+    }
 }
 
 #[test]
 fn a_bundle_of_a_damaged_step_is_derived_again_with_its_reasons() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut count = 0;
-    each(true, 64 + 17, |recording, number, said, context| {
+    let (mut count, mut seen) = (0, std::collections::BTreeSet::new());
+    each(SHAPES[1], 64 + 17, |recording, number, said, context| {
         count += 1;
         if said.gaps.is_empty() || count % 9 != 0 {
             return;
@@ -246,5 +277,17 @@ fn a_bundle_of_a_damaged_step_is_derived_again_with_its_reasons() {
             let reason = format!("{}: declared complete, but {}", refuted.plane, refuted.because);
             assert!(evidence.contains(&reason), "{context}: {reason} in {evidence}");
         }
+        let report = std::fs::read_to_string(root.join("report.md")).expect("text");
+        let of_time = |gap: &&Gap| gap.planes.contains(Planes::HOST_TIME);
+        let mut lost = said.gaps.iter().filter(of_time).filter(|g| g.class == GapClass::Lost);
+        let lost = lost.any(|gap| said.region.overlaps(gap.first, gap.last));
+        if said.outcome == RunOutcome::Complete {
+            seen.insert(lost);
+            let says = evidence.contains("inside its parent, of those that were kept: ");
+            assert_eq!(says, lost, "{context}: {evidence}");
+            assert_eq!(report.contains("Spans may be missing"), lost, "{context}: {report}");
+            assert_eq!(report.contains("(complete evidence)"), !lost, "{context}: {report}");
+        }
     });
+    assert_eq!(seen.len(), 2, "with and without a loss of spans");
 }

@@ -21,7 +21,7 @@ fn judge(text: &str, late: &[traces::sketch::Late]) -> BTreeSet<HealthCode> {
     let mut document = neighbour::document(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
     neighbour::apply(late, &mut trace, &mut document);
     let theirs = neighbour::evidence(document).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let evidence = derive(&trace, None, &[]).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let evidence = derive(&trace, None, None).unwrap_or_else(|error| panic!("{error}\n{text}"));
     compare(&trace, &evidence, theirs, &format!("{text}{late:?}"));
     evidence.health.issues.iter().filter_map(|issue| issue.code.known()).collect()
 }
@@ -171,7 +171,7 @@ fn samples_are_as_the_neighbour_has_them() {
             Ok(_) => drop(judge(&text, &[])),
             Err(_) => {
                 let trace = TraceDocument::parse(&text).unwrap();
-                assert!(derive(&trace, None, &[]).is_err(), "{}", path.display());
+                assert!(derive(&trace, None, None).is_err(), "{}", path.display());
             }
         }
         judged += 1;
@@ -345,7 +345,7 @@ fn reports_of_nsight_qualify_as_with_the_neighbour() {
         let trace = TraceDocument::parse(&text).unwrap();
         let theirs = neighbour::evidence_with(neighbour::document(&text).unwrap(), gpu).unwrap();
         let gpu: Gpu<'_> = serde_json::from_value(theirs["gpu"].clone()).unwrap();
-        let evidence = derive(&trace, Some(gpu), &[]).unwrap();
+        let evidence = derive(&trace, Some(gpu), None).unwrap();
         compare(&trace, &evidence, theirs, &text);
         let capabilities = &evidence.capabilities;
         for (what, level) in [

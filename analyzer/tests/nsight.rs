@@ -21,7 +21,7 @@ use traces::{Rng, Sketch, base, cohorts};
 fn judge(text: &str, folder: &Path) -> Value {
     let trace = TraceDocument::parse(text).unwrap();
     let gpu = nsight::read(&folder.join("nsight"), &trace.run);
-    let ours = serde_json::to_value(derive(&trace, Some(gpu), &[]).unwrap()).unwrap();
+    let ours = serde_json::to_value(derive(&trace, Some(gpu), None).unwrap()).unwrap();
     let path = folder.join("trace.jsonl");
     fs::write(&path, text).unwrap();
     let theirs = theirs::build_evidence(&path, Some(&folder.join("nsight"))).unwrap();

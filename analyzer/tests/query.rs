@@ -44,7 +44,7 @@ fn ours(input: &Path, question: &Question) -> Result<Value, QueryError> {
     let opened = source.read(&|_| ()).unwrap();
     let part = opened.part(None).unwrap();
     let subject = part.subject();
-    let evidence = derive(subject.trace(), subject.gpu.clone(), subject.refuted()).unwrap();
+    let evidence = derive(subject.trace(), subject.gpu.clone(), subject.told()).unwrap();
     let despite = graph_despite_gradients(subject.trace(), &evidence.health).unwrap();
     let graph = evidence.graph.as_ref().or(despite.as_ref());
     let answer = of_trace(question, &subject, &evidence, graph)?;

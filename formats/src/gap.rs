@@ -28,8 +28,10 @@ codes! {
         LEVEL = 1 "level",
         /// A focus left the node out.
         FOCUS = 2 "focus",
-        /// The file is a slice of a larger one.
+        /// Steps or files that nobody asked to keep.
         SLICED = 3 "sliced",
+        /// The file is a slice of a larger one, and this is no evidence of what it was made for.
+        CUT = 4 "cut",
         /// The lane's ring was full.
         OVERRUN = 16 "overrun",
         /// A flight recorder wrote over the oldest records.
@@ -73,8 +75,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_level_focus_and_slice_are_not_requested() {
-        let not_requested = [GapReason::LEVEL, GapReason::FOCUS, GapReason::SLICED];
+    fn only_what_nobody_asked_for_is_not_requested() {
+        let not_requested = [GapReason::LEVEL, GapReason::FOCUS, GapReason::SLICED, GapReason::CUT];
         for &reason in GapReason::KNOWN {
             let class = reason.class();
             let expected = if not_requested.contains(&reason) { "not_requested" } else { "lost" };

@@ -28,7 +28,7 @@ impl<'c> Contents<'c> {
         derived: &'c Derived<'c>,
         gpu: Option<Gpu<'c>>,
     ) -> Result<Self, EvidenceError> {
-        let evidence = derive(&derived.document, gpu, &derived.told.refuted)?;
+        let evidence = derive(&derived.document, gpu, Some(&derived.told))?;
         let graph = graph_despite_gradients(&derived.document, &evidence.health)?;
         let annex = Annex::of(recording, region, derived, graph);
         Ok(Self { derived, evidence, annex })
@@ -43,7 +43,8 @@ impl<'c> Contents<'c> {
     }
 
     pub(super) fn write_report(&self, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(report::of(&self.derived.document, &self.evidence, &self.annex).as_bytes())
+        let Derived { document, told, .. } = self.derived;
+        out.write_all(report::of(document, told, &self.evidence, &self.annex).as_bytes())
     }
 }
 

@@ -7,17 +7,24 @@ use tmrun_formats::trace::{GradientState, RunOutcome, TraceDocument};
 
 use super::annex::{Annex, AnnexGap, AnnexNonFinite};
 use crate::readable::{duration, number, plural};
+use crate::trace::Told;
 
 /// No table has more rows; the documents have all.
 const ROWS: usize = 12;
 
 /// The report.
-pub(super) fn of(trace: &TraceDocument<'_>, evidence: &Evidence<'_>, annex: &Annex<'_>) -> String {
+pub(super) fn of(
+    trace: &TraceDocument<'_>,
+    told: &Told,
+    evidence: &Evidence<'_>,
+    annex: &Annex<'_>,
+) -> String {
+    let lost_time = told.host_time.as_deref();
     let mut page = Page(String::new());
     page.head(trace, evidence);
-    page.claims(evidence, annex);
+    page.claims(evidence, annex, lost_time);
     page.missing(evidence, annex);
-    page.time(evidence, annex);
+    page.time(evidence, annex, lost_time);
     page.memory(evidence, annex);
     page.gradients(trace, annex);
     page.values(annex);
@@ -107,11 +114,15 @@ impl Page {
         }
     }
 
-    fn claims(&mut self, evidence: &Evidence<'_>, annex: &Annex<'_>) {
+    /// `lost_time` is why there are not the host times of all spans: what rests on them is complete in the
+    /// format's sense alone.
+    fn claims(&mut self, evidence: &Evidence<'_>, annex: &Annex<'_>, lost_time: Option<&str>) {
         self.section("What can be claimed");
+        let lacks = |kind| kind == CapabilityKind::NestedHostTime && lost_time.is_some();
         for &kind in CapabilityKind::ALL {
             let capability = evidence.capabilities.get(kind);
             let mark = match capability.level {
+                CapabilityLevel::Complete if lacks(kind) => "all of it that was kept",
                 CapabilityLevel::Complete => "all of it",
                 CapabilityLevel::Partial => "a part of it",
                 CapabilityLevel::Unavailable => "nothing",
@@ -129,8 +140,10 @@ impl Page {
             self.table(&heading, annex.refuted.iter().map(row));
         }
         for finding in &evidence.findings {
-            let line = format!("- {} ({} evidence)", md(&finding.summary), finding.qualification);
-            self.line(&line);
+            let of_kept = finding.requires.iter().any(|&kind| lacks(kind));
+            let of_kept = if of_kept { ", of spans that were kept" } else { "" };
+            let (what, level) = (md(&finding.summary), finding.qualification);
+            self.line(&format!("- {what} ({level} evidence{of_kept})"));
         }
     }
 
@@ -180,11 +193,17 @@ impl Page {
         }
     }
 
-    fn time(&mut self, evidence: &Evidence<'_>, annex: &Annex<'_>) {
+    fn time(&mut self, evidence: &Evidence<'_>, annex: &Annex<'_>, lost_time: Option<&str>) {
         self.section("Where the time went");
         let region = &annex.region;
         let took = region.last_ns.saturating_sub(region.first_ns);
         self.line(&format!("The measured region took {}.", time(took)));
+        if let Some(lost) = lost_time {
+            self.line(&format!(
+                "Spans may be missing, and what they took is others' own: {}.",
+                md(lost)
+            ));
+        }
         let Some(graph) = evidence.graph.as_ref().or(annex.graph.as_ref()) else {
             self.line("Of a trace that is not valid and complete, there is no graph.");
             return;

@@ -126,7 +126,7 @@ fn of_trace(root: &Path) -> Result<Semantic, SemanticError> {
     let trace = read(&input).map_err(|error| document(TRACE, error))?;
     let folder = root.join(NSIGHT);
     let gpu = folder.is_dir().then(|| read_nsight(&folder, &trace.run));
-    let evidence = derive(&trace, gpu, &[])?;
+    let evidence = derive(&trace, gpu, None)?;
     let mut found = Found::default();
     json(root, EVIDENCE, &evidence, is_prose, &mut found)?;
     Ok(found.of(SemanticSource::Trace))

@@ -37,7 +37,7 @@ pub(super) fn evidence(
     let part = opened.part(step)?;
     let subject = part.subject();
     let evidence =
-        told(source.name(), derive(subject.trace(), subject.gpu.clone(), subject.refuted()))?;
+        told(source.name(), derive(subject.trace(), subject.gpu.clone(), subject.told()))?;
     look(source.name(), &subject, &evidence)
 }
 

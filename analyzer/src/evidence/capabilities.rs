@@ -1,7 +1,7 @@
 //! How far each question can be answered.
 
 use super::health;
-use crate::trace::Refuted;
+use crate::trace::{Refuted, Told};
 use std::borrow::Cow;
 use tmrun_formats::evidence::{
     Capabilities, Capability, CapabilityLevel, Gpu, GpuBinding, GpuStatus, Health, HealthCode,
@@ -11,20 +11,20 @@ use tmrun_formats::trace::{CoverageLevel, SCHEMA, TraceDocument};
 
 /// Judges every capability: what was declared against what was seen, then both against the trace's
 /// health. `activations` is how many operations were found to produce an activation. What was refuted of
-/// what was declared is in the contract already, and here the reason says so.
+/// what was declared, as is `told`, is in the contract already, and here the reason says so.
 #[must_use]
 pub fn of<'d>(
     trace: &'d TraceDocument<'_>,
     health: &Health<'_>,
     activations: usize,
     gpu: &Gpu<'d>,
-    refuted: &[Refuted],
+    told: Option<&Told>,
 ) -> Capabilities<'d> {
     let contract = &trace.run.capture_contract;
     let mut capabilities = Capabilities {
         structural_trace: structural_trace(health),
         outer_wall_time: outer_wall_time(trace, health),
-        nested_host_time: nested_host_time(health),
+        nested_host_time: nested_host_time(health, told),
         nested_device_time: observed(
             contract.device_timing,
             trace.device_intervals.len(),
@@ -68,7 +68,8 @@ pub fn of<'d>(
         gpu_correlation: gpu_correlation(health, gpu),
         provenance_binding: provenance_binding(gpu),
     };
-    refuted.iter().for_each(|refuted| tell(&mut capabilities, refuted));
+    let refuted = told.into_iter().flat_map(|told| &told.refuted);
+    refuted.for_each(|refuted| tell(&mut capabilities, refuted));
     if !health.structurally_valid {
         refuse(&mut capabilities);
     }
@@ -140,7 +141,10 @@ fn outer_wall_time<'d>(trace: &TraceDocument<'_>, health: &Health<'_>) -> Capabi
     }
 }
 
-fn nested_host_time<'d>(health: &Health<'_>) -> Capability<'d> {
+/// The host times of the spans that there are. The level is the format's: it does not fall when spans are
+/// lost, and the reason says so.
+fn nested_host_time<'d>(health: &Health<'_>, told: Option<&Told>) -> Capability<'d> {
+    let lost = told.and_then(|told| told.host_time.as_deref());
     match (health.structurally_valid, health.capture_complete) {
         (false, _) => at(
             CapabilityLevel::Invalid,
@@ -150,11 +154,14 @@ fn nested_host_time<'d>(health: &Health<'_>) -> Capability<'d> {
         (true, false) => {
             Capability::unavailable("the capture failed: there are no host times of spans")
         }
-        (true, true) => at(
-            CapabilityLevel::Complete,
-            "span wall intervals",
-            "every span ended inside its parent",
-        ),
+        (true, true) => {
+            let ended = "every span ended inside its parent";
+            let reason = match lost {
+                Some(lost) => format!("{ended}, of those that were kept: {lost}").into(),
+                None => Cow::Borrowed(ended),
+            };
+            at(CapabilityLevel::Complete, "span wall intervals", reason)
+        }
     }
 }
 

@@ -5,22 +5,22 @@ use super::{
     EvidenceError, Index, activations, capabilities, facts, findings, gaps, gpu, graph, health,
     memory, timing,
 };
-use crate::trace::Refuted;
+use crate::trace::Told;
 use tmrun_formats::evidence::{
     Evidence, EvidenceSchema, Gpu, Graph, Health, HealthIssue, HealthSeverity, TensorStats,
 };
 use tmrun_formats::trace::{self, TraceDocument};
 
 /// Everything that a trace says. `gpu` is what was read of Nsight's reports and bound to this trace;
-/// none where there are none. `refuted` is what was taken back of what the run declared, as far as
-/// somebody knows: the reasons say why.
+/// none where there are none. `told` is what the trace does not say, where somebody knows: the reasons say
+/// what was taken back of what the run declared, and of which spans there are times.
 ///
 /// # Errors
 /// A trace of too many events, and a valid one whose graph would have two nodes of one id.
 pub fn derive<'d>(
     trace: &'d TraceDocument<'_>,
     gpu: Option<Gpu<'d>>,
-    refuted: &[Refuted],
+    told: Option<&Told>,
 ) -> Result<Evidence<'d>, EvidenceError> {
     let index = Index::of(trace)?;
     let gpu = gpu.unwrap_or_else(gpu::absent);
@@ -39,8 +39,7 @@ pub fn derive<'d>(
         },
     );
     let graph = graph?;
-    let capabilities =
-        capabilities::of(trace, &health, activations.operations.len(), &gpu, refuted);
+    let capabilities = capabilities::of(trace, &health, activations.operations.len(), &gpu, told);
     activations::qualify(&mut activations, &capabilities);
     Ok(Evidence {
         schema: EvidenceSchema,

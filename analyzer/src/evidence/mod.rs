@@ -23,7 +23,7 @@
 //! {"kind":"terminal","outcome":"complete","timestamp_ns":95}
 //! "#;
 //! let trace = read(text.as_bytes())?;
-//! let evidence = derive(&trace, None, &[])?;
+//! let evidence = derive(&trace, None, None)?;
 //! assert!(!evidence.health.structurally_valid, "the inner span ends behind the outer one");
 //! assert_eq!(evidence.health.issues[0].code.known(), Some(HealthCode::ChildOutsideParent));
 //! assert_eq!(evidence.graph, None);

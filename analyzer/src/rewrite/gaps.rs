@@ -1,9 +1,9 @@
 //! Gap records of what is missing and has no position.
 
-use tmrun_formats::wire::{Gap, Place, Record, RecordHeader, TotalsV1};
+use tmrun_formats::wire::{self, Place, Record, RecordHeader, TotalsV1};
 use tmrun_formats::{LaneId, Level, SpanId};
 
-use crate::scan::{Missing, Recording};
+use crate::scan::{Gap, Missing, Recording};
 
 /// Records a chunk: a reader lists so many gaps of one chunk, and adds up the rest.
 const A_CHUNK: usize = 64;
@@ -33,7 +33,7 @@ impl<'r> Gaps<'r> {
         let positions = (self.sequence..).step_by(A_CHUNK);
         self.missing.chunks(A_CHUNK).zip(positions).map(|(missing, sequence)| {
             let records = missing.iter().zip(sequence..);
-            let records = records.map(|(missing, at)| record(missing, at)).collect();
+            let records = records.map(|(missing, at)| record(&missing.gap, at)).collect();
             (Place { lane: self.lane, sequence, span: SpanId::NONE }, records)
         })
     }
@@ -49,9 +49,8 @@ impl<'r> Gaps<'r> {
 }
 
 /// What is missing, told at a position of a lane.
-pub(crate) fn record(missing: &Missing, position: u64) -> Record {
-    let gap = &missing.gap;
-    let payload = Gap {
+pub(crate) fn record(gap: &Gap, position: u64) -> Record {
+    let payload = wire::Gap {
         first: gap.first,
         last: gap.last,
         records: gap.records,
@@ -60,6 +59,6 @@ pub(crate) fn record(missing: &Missing, position: u64) -> Record {
         lane: gap.lane.unwrap_or(LaneId::RECORDER),
         reason: gap.reason,
     };
-    let header = RecordHeader::of::<Gap>(Level::PULSE);
+    let header = RecordHeader::of::<wire::Gap>(Level::PULSE);
     Record::new(RecordHeader { ticks: gap.first, seq: position as u32, ..header }, &payload)
 }

@@ -51,7 +51,7 @@ impl Gap {
     }
 
     /// A lost gap of unknown planes, which may therefore be any.
-    pub(super) fn lost(
+    pub(crate) fn lost(
         reason: GapReason,
         lane: Option<LaneId>,
         (first, last): (Ticks, Ticks),

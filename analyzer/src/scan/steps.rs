@@ -5,10 +5,12 @@ use tmrun_formats::wire::{RecordHeader, Step, flags};
 pub use tmrun_formats::wire::{StepMark, StepState};
 
 /// What a run of records does to whatever step state it begins with.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StepEffect {
-    end: End,
-    sure: Option<bool>,
+    /// What there is before the first step begins here: what it does depends on the state before.
+    leading: Vec<Event>,
+    /// The state at the end, behind the first step that begins here.
+    known: Option<StepState>,
     /// The number of the first step that begins here, and of the last.
     first: Option<(u64, Phase)>,
     last: Option<u64>,
@@ -16,39 +18,50 @@ pub(super) struct StepEffect {
     more: StepCounts,
 }
 
-/// The state at the end, as far as it is known without the beginning.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum End {
-    #[default]
-    AsBefore,
-    Known(Option<StepMark>),
-    /// In this micro-batch, and in its step too if that was open.
-    InMicroBatch(StepMark),
-    /// Behind a micro-batch of this step, which goes on if it was open.
-    BehindMicroBatch(u64),
-    /// Behind the end of this step, which closes it and no other.
-    BehindStep(u64),
+/// What changes a step state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Event {
+    Begin(StepMark),
+    End(StepMark),
+    /// Marks may be lost.
+    Doubt,
+}
+
+impl Event {
+    fn apply(&self, before: StepState) -> StepState {
+        match *self {
+            Self::Begin(mark) => before.behind_mark(mark, false),
+            Self::End(mark) => before.behind_mark(mark, true),
+            Self::Doubt => before.doubted(),
+        }
+    }
 }
 
 impl StepEffect {
     pub(super) fn mark(&mut self, header: &RecordHeader, step: &Step) {
         let mark = StepMark::of(header, step);
-        let (number, phase) = (step.number, step.phase);
-        let ends = header.flags & flags::STEP_END != 0;
-        self.sure = Some(true);
-        self.end = match (mark.micro_batch.is_some(), ends, self.end) {
-            (false, false, _) => End::Known(Some(mark)),
-            (false, true, End::Known(open)) => End::Known(StepMark::close(open, number)),
-            (false, true, End::InMicroBatch(mark)) if mark.number != number => self.end,
-            (false, true, End::BehindMicroBatch(other)) if other != number => self.end,
-            (false, true, _) => End::BehindStep(number),
-            (true, false, End::Known(open)) => End::Known(Some(mark.enter(open))),
-            (true, false, _) => End::InMicroBatch(mark),
-            (true, true, End::Known(open)) => End::Known(StepMark::leave(open, number)),
-            (true, true, _) => End::BehindMicroBatch(number),
-        };
-        if !ends && header.flags & flags::STEP_RESUMED == 0 {
-            self.begin(number, phase);
+        if header.flags & flags::STEP_END != 0 {
+            return self.push(Event::End(mark));
+        }
+        self.push(Event::Begin(mark));
+        if header.flags & flags::STEP_RESUMED == 0 {
+            self.begin(step.number, step.phase);
+        }
+    }
+
+    pub(super) fn doubt(&mut self) {
+        self.push(Event::Doubt);
+    }
+
+    fn push(&mut self, event: Event) {
+        match (event, self.known) {
+            (Event::Begin(mark), _) if mark.micro_batch.is_none() => {
+                self.leading.clear();
+                self.known = Some(event.apply(StepState::START));
+            }
+            (_, Some(known)) => self.known = Some(event.apply(known)),
+            (Event::Doubt, None) if self.leading.last() == Some(&Event::Doubt) => {}
+            (_, None) => self.leading.push(event),
         }
     }
 
@@ -61,19 +74,9 @@ impl StepEffect {
         self.last = Some(number);
     }
 
-    pub(super) fn doubt(&mut self) {
-        self.sure = Some(false);
-    }
-
     pub(super) fn apply(&self, before: StepState) -> StepState {
-        let open = match self.end {
-            End::AsBefore => before.open,
-            End::Known(open) => open,
-            End::InMicroBatch(mark) => Some(mark.enter(before.open)),
-            End::BehindMicroBatch(number) => StepMark::leave(before.open, number),
-            End::BehindStep(number) => StepMark::close(before.open, number),
-        };
-        StepState { open, sure: self.sure.unwrap_or(before.sure) }
+        let leading = || self.leading.iter().fold(before, |state, event| event.apply(state));
+        self.known.unwrap_or_else(leading)
     }
 }
 
@@ -162,22 +165,39 @@ mod tests {
         marks
     }
 
+    /// The states before and behind each of the marks; marks are lost before `lost`.
+    fn states(marks: &[(RecordHeader, Step)], lost: Option<usize>) -> Vec<StepState> {
+        let mut states = vec![StepState::START];
+        for (at, (header, step)) in marks.iter().enumerate() {
+            let state = states[at];
+            let state = if lost == Some(at) { state.doubted() } else { state };
+            states.push(state.after(header, step));
+        }
+        states
+    }
+
     #[test]
     fn wherever_a_chunk_ends_the_state_is_the_same() {
-        let marks = marks();
-        let whole: Vec<StepState> = marks
-            .iter()
-            .scan(StepState::START, |state, (header, step)| {
-                *state = state.after(header, step);
-                Some(*state)
-            })
-            .collect();
-        for from in 0..marks.len() {
-            for to in from..=marks.len() {
-                let mut effect = StepEffect::default();
-                marks[from..to].iter().for_each(|(header, step)| effect.mark(header, step));
-                let state = |at: usize| if at == 0 { StepState::START } else { whole[at - 1] };
-                assert_eq!(effect.apply(state(from)), state(to), "marks {from}..{to}");
+        let whole = marks();
+        // All of them, and every one of them lost in turn.
+        for lost in [None].into_iter().chain((0..whole.len()).map(Some)) {
+            let mut marks = whole.clone();
+            if let Some(lost) = lost {
+                marks.remove(lost);
+            }
+            let states = states(&marks, lost);
+            for from in 0..marks.len() {
+                for to in from..=marks.len() {
+                    let mut effect = StepEffect::default();
+                    for (at, (header, step)) in marks[..to].iter().enumerate().skip(from) {
+                        if lost == Some(at) {
+                            effect.doubt();
+                        }
+                        effect.mark(header, step);
+                    }
+                    let state = effect.apply(states[from]);
+                    assert_eq!(state, states[to], "marks {from}..{to}, {lost:?} is lost");
+                }
             }
         }
     }
@@ -216,11 +236,24 @@ mod tests {
     }
 
     #[test]
-    fn doubt_lasts_until_the_next_mark() {
+    fn doubt_lasts_until_a_mark_says_which_step_is_open() {
+        let after = |state: StepState, (header, step): (RecordHeader, Step)| {
+            let mut effect = StepEffect::default();
+            effect.doubt();
+            effect.mark(&header, &step);
+            let behind = state.doubted().after(&header, &step);
+            assert_eq!(effect.apply(state), behind);
+            (behind.open.map(|open| open.number), behind.sure)
+        };
         let (header, step) = mark(4, None, false);
-        let mut effect = StepEffect::default();
-        effect.doubt();
-        assert!(!effect.apply(StepState::START).sure);
-        assert!(StepState::START.doubted().after(&header, &step).sure);
+        let open = StepState::START.after(&header, &step);
+        assert!(open.sure && !open.doubted().sure);
+        assert_eq!(after(open, mark(5, None, false)), (Some(5), true));
+        assert_eq!(after(open, mark(4, None, true)), (None, true));
+        assert_eq!(after(open, mark(4, Some(0), true)), (Some(4), true));
+        // The end of step 4 is lost, and so is the beginning of step 5.
+        assert_eq!(after(open, mark(5, None, true)), (Some(4), false));
+        assert_eq!(after(open, mark(5, Some(0), true)), (None, false));
+        assert_eq!(after(StepState::START, mark(4, None, true)), (None, false));
     }
 }

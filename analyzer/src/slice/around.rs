@@ -24,10 +24,12 @@ pub(super) struct Around {
 }
 
 /// The marks of other steps that are next to this one: the last before, and the first beginning behind.
+/// And whether there are some between this one's own where marks are lost before them and behind them.
 #[derive(Debug, Clone, Copy, Default)]
 struct Marks {
     before: Option<Ticks>,
     behind: Option<Ticks>,
+    has_between: bool,
     /// Whether the lane has step marks, and records at all.
     has_marks: bool,
     has_records: bool,
@@ -50,11 +52,14 @@ impl Around {
         // What no lane has of the step would be around its first moment.
         let first = seen.values().map(|seen| seen.first).min().unwrap_or_default();
         let place = |lane: LaneId| seen.get(&lane).map_or((first, first), |s| (s.first, s.last));
+        let mut around = Self { lost, ..Self::default() };
+        let lost_within =
+            |lane| seen.get(&lane).and_then(|s| around.lost(lane, s.begin.zip(s.end)?));
         let marks = recording
             .par_record_chunks()
             .fold(BTreeMap::<LaneId, Marks>::new, |mut lanes, chunk| {
                 let lane = lanes.entry(chunk.lane()).or_default();
-                lane.chunk(&chunk, number, place(chunk.lane()));
+                lane.chunk(&chunk, number, place(chunk.lane()), lost_within(chunk.lane()));
                 lanes
             })
             .reduce(BTreeMap::new, |mut lanes, other| {
@@ -66,8 +71,9 @@ impl Around {
         // A lane that has records and no mark has no steps; one of which all is lost may have had some.
         let has_none = |id| marks.get(&id).is_some_and(|m| m.has_records && !m.has_marks);
         let lanes = recording.lanes().iter().map(|(id, _)| id);
-        let stepping = lanes.filter(|&id| id != LaneId::RECORDER && !has_none(id)).collect();
-        Self { lost, marks, stepping }
+        around.stepping = lanes.filter(|&id| id != LaneId::RECORDER && !has_none(id)).collect();
+        around.marks = marks;
+        around
     }
 
     /// Where the beginning of the step may be lost on a lane whose first record of it is of this moment.
@@ -79,6 +85,13 @@ impl Around {
     /// Where its end may be lost on a lane whose last record of it is of this moment.
     pub(super) fn lost_behind(&self, lane: LaneId, last: Ticks) -> Option<Stretch> {
         self.lost(lane, (last, self.next_begin(lane).unwrap_or(Ticks(u64::MAX))))
+    }
+
+    /// Where its end, and another beginning of its number, may be lost between the two marks of it that there
+    /// are: around marks of other steps.
+    pub(super) fn lost_between(&self, lane: LaneId, marks: Stretch) -> Option<Stretch> {
+        let has_between = self.marks.get(&lane).is_some_and(|marks| marks.has_between);
+        self.lost(lane, marks).filter(|_| has_between)
     }
 
     /// Where another lane may have begun it before this moment, and lost both its marks.
@@ -118,7 +131,13 @@ fn may_hold_marks(gap: &Gap) -> bool {
 }
 
 impl Marks {
-    fn chunk(&mut self, chunk: &RecordChunk<'_>, number: u64, (first, last): Stretch) {
+    fn chunk(
+        &mut self,
+        chunk: &RecordChunk<'_>,
+        number: u64,
+        (first, last): Stretch,
+        lost_within: Option<Stretch>,
+    ) {
         let is_gap = |record: &Record| record.header().kind == Kind::Gap as u8;
         self.has_records |= chunk.records().iter().any(|record| !is_gap(record));
         let marks = chunk.records().iter().filter_map(|record| {
@@ -134,12 +153,15 @@ impl Marks {
             if of != number && at >= last && header.flags & opens == 0 {
                 self.behind = Some(self.behind.map_or(at, |behind| behind.min(at)));
             }
+            self.has_between |=
+                of != number && lost_within.is_some_and(|(from, to)| from < at && at < to);
         }
     }
 
     fn merge(&mut self, other: &Self) {
         self.before = self.before.max(other.before);
         self.behind = self.behind.into_iter().chain(other.behind).min();
+        self.has_between |= other.has_between;
         self.has_marks |= other.has_marks;
         self.has_records |= other.has_records;
     }

@@ -1,7 +1,7 @@
 //! What that is missing concerns a region.
 
 use tmrun_formats::wire::{self, Record};
-use tmrun_formats::{GapClass, LaneId, Planes};
+use tmrun_formats::{GapClass, GapReason, LaneId, Planes};
 
 use super::region::Region;
 use crate::scan::{Gap, Recording};
@@ -32,13 +32,14 @@ impl<'r> Concern<'r> {
         self.region.overlaps(gap.first, gap.last)
     }
 
-    /// The planes of the region that a gap may be of; `None` where it is of none. What was lost before it
-    /// may have been a change of the level, which is in force in it, or an allocation of what is live.
+    /// The planes of the region that a gap may be of; `None` where it is of none. What is missing before
+    /// it may have been an allocation of what is live, but for what a slice was made without; and what was
+    /// lost, a change of the level, which is in force in it.
     pub(crate) fn planes(&self, gap: &Gap) -> Option<Planes> {
         if self.is_within(gap) {
             return Some(if gap.planes == Planes::NONE { ANY } else { gap.planes });
         }
-        if gap.class != GapClass::Lost || gap.first >= self.region.extent.0 {
+        if gap.first >= self.region.extent.0 || gap.reason == GapReason::CUT {
             return None;
         }
         let may_be_recorders = match gap.lane {
@@ -46,11 +47,17 @@ impl<'r> Concern<'r> {
             // Metadata is of no lane, and of the recorder's plane alone.
             None => gap.planes.contains(Planes::HOST_TIME),
         };
-        if may_be_recorders && gap.planes.contains(Planes::RECORDER) {
+        let is_lost = gap.class == GapClass::Lost;
+        if is_lost && may_be_recorders && gap.planes.contains(Planes::RECORDER) {
             return Some(ANY);
         }
         let is_memory = gap.planes.contains(Planes::LOGICAL_MEMORY);
         (self.promises_memory && is_memory).then_some(Planes::LOGICAL_MEMORY)
+    }
+
+    /// Whether the run promised anything of memory.
+    pub(crate) const fn promises_memory(&self) -> bool {
+        self.promises_memory
     }
 
     /// Whether a record tells of such a gap.

@@ -55,6 +55,7 @@ pub(super) struct Seen {
     pub(super) begin: Option<Ticks>,
     pub(super) begins: u64,
     pub(super) end: Option<Ticks>,
+    pub(super) ends: u64,
     /// The first and the last moment of it.
     pub(super) first: Ticks,
     pub(super) last: Ticks,
@@ -62,10 +63,18 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// How often the step is there, as far as its marks tell: each has one beginning and one end, in this
+    /// order.
+    pub(super) fn times(&self) -> u64 {
+        let ends_first = self.begin.zip(self.end).is_some_and(|(begin, end)| end < begin);
+        self.begins.max(self.ends).saturating_add(ends_first.into())
+    }
+
     fn merge(&mut self, other: &Self) {
         self.begin = self.begin.into_iter().chain(other.begin).min();
         self.begins = self.begins.saturating_add(other.begins);
         self.end = self.end.max(other.end);
+        self.ends = self.ends.saturating_add(other.ends);
         self.first = self.first.min(other.first);
         self.last = self.last.max(other.last);
         if self.phase == Phase::default() {
@@ -136,6 +145,7 @@ impl Found {
                 begin: begins.then_some(at),
                 begins: begins.into(),
                 end: ends.then_some(at),
+                ends: ends.into(),
                 first: at,
                 last: at,
                 phase,
@@ -152,6 +162,7 @@ impl Found {
                 begin: None,
                 begins: 0,
                 end: None,
+                ends: 0,
                 first: first.max(record.header().ticks),
                 last,
                 phase: open.phase,

@@ -21,7 +21,7 @@ pub struct Region {
     pub last: Ticks,
     /// Whether its beginning was seen, and no lane can have begun it before that unseen.
     pub begun: bool,
-    /// Whether its end was seen, on its lane.
+    /// Whether its end was seen, on its lane, and is the end of what began there for certain.
     pub ended: bool,
     /// Whether what was not seen of the two was lost; else it lies outside of the recording, or never was.
     pub edge_lost: bool,
@@ -56,13 +56,13 @@ pub enum RegionError {
         /// The least and the greatest step that there are.
         found: Option<(u64, u64)>,
     },
-    /// The step began more than once on its lane: it is not one invocation.
+    /// The step began or ended more than once on its lane: it is not one invocation.
     Repeated {
         /// The file.
         file: String,
         /// The step.
         step: u64,
-        /// How often it began.
+        /// How often it is there, as far as its marks tell.
         times: u64,
     },
     /// The file has no measured region, or several.
@@ -98,7 +98,7 @@ impl fmt::Display for RegionError {
             }
             Self::Repeated { file, step, times } => write!(
                 f,
-                "{file}: step {step} begins {times} times on its lane, and evidence is of one \
+                "{file}: step {step} is there {times} times on its lane, and evidence is of one \
                  invocation: number steps without repeating one"
             ),
             Self::NotOneRegion { file, regions: 0, steps: found } => write!(
@@ -151,8 +151,8 @@ impl Region {
         let region = Self::of_step(recording, number, &found).ok_or_else(|| {
             RegionError::NoStep { file: file.clone(), step: number, found: steps }
         })?;
-        let begins = found.lanes.get(&region.lane).map(|seen| seen.begins);
-        match begins.filter(|&begins| begins > 1) {
+        let times = found.lanes.get(&region.lane).map(Seen::times);
+        match times.filter(|&times| times > 1) {
             Some(times) => Err(RegionError::Repeated { file, step: number, times }),
             None => Ok(region),
         }
@@ -174,7 +174,7 @@ impl Region {
             None => around.lost_before(lane, seen.first),
         };
         let lost_end = match seen.end {
-            Some(_) => None,
+            Some(end) => seen.begin.and_then(|begin| around.lost_between(lane, (begin, end))),
             None => around.lost_behind(lane, seen.last),
         };
         let of_file = || covered(recording).map_or(seen.last, |(_, last)| last);
@@ -191,7 +191,7 @@ impl Region {
             first: from,
             last,
             begun: seen.begin.is_some() && lost_begin.is_none(),
-            ended: seen.end.is_some(),
+            ended: seen.end.is_some() && lost_end.is_none(),
             edge_lost: lost_begin.or(lost_end).is_some(),
             phase: seen.phase,
             extent: (from, lasts.fold(last, Ticks::max)),

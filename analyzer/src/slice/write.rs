@@ -3,22 +3,22 @@
 use std::io::{self, Write};
 
 use tmrun_formats::wire::{
-    ChunkKind, Frame, FrameError, GROUP_MAX, HoleV1, LaneStartV1, LaneStepV1, Place, Record,
-    StepState, groups,
+    ChunkKind, Frame, FrameError, GROUP_MAX, HoleV1, LaneStepV1, Place, Record, StepState, groups,
 };
 use tmrun_formats::{GapClass, GapReason, LaneId, SpanId};
 
 use super::concern::Concern;
 use super::kept::{self, Kept, Run};
+use super::left_out;
 use super::region::Region;
 use crate::rewrite::{File, Gaps, definitions, gap_record};
-use crate::scan::{ChunkState, Missing, Recording};
+use crate::scan::{ChunkState, Gap, Missing, Recording};
 
 /// Records of a chunk, a group more or less.
 const CHUNK: usize = 4096;
 
 /// Writes a recording that has a region of another, and all that its evidence needs. What was left
-/// out is in Hole frames of reason `sliced`. What the other one lacks of the region this one lacks for
+/// out is in Hole frames of reason `cut`. What the other one lacks of the region this one lacks for
 /// the same reason, of the same stretch of time: a Gap record says so, at the first of the positions
 /// that are lost where there are any.
 ///
@@ -32,9 +32,11 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
     let lost = lost(recording, |missing| {
         is_lost(missing, &concern) || is_lost_beside(missing, region, &kept)
     });
-    let lost: Vec<_> = lost.into_iter().chain(gaps.chunks()).collect();
+    let left_out = left_out::of(recording, region, &kept);
+    let left_out = left_out.iter().filter_map(|left_out| told(&left_out.gap, left_out.position));
+    let missing: Vec<_> = lost.into_iter().chain(left_out).chain(gaps.chunks()).collect();
     let runs =
-        lost.iter().map(|(place, records)| (place.lane, Run::apart(place.sequence, records)));
+        missing.iter().map(|(place, records)| (place.lane, Run::apart(place.sequence, records)));
     kept::add_apart(&mut kept, runs);
     let mut file = File::begin(out, recording.header())?;
     file.frames(definitions(recording))?;
@@ -76,11 +78,9 @@ fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
 
 /// The lanes, one behind the other.
 fn lanes(recording: &Recording<'_>, kept: &Kept<'_>, file: &mut File<'_>) -> io::Result<()> {
+    file.frames(recording.meta().starts.values().copied().map(Frame::LaneStart))?;
     for (&lane, runs) in kept {
-        let begin = begin(recording, lane);
-        let start = recording.meta().starts.get(&lane).copied().unwrap_or_default();
-        file.frames([Frame::LaneStart(LaneStartV1 { lane, sequence: begin, ..start })])?;
-        let (mut next, mut state) = (begin, None);
+        let (mut next, mut state) = (begin(recording, lane), None);
         for run in runs {
             // Where the marks do not say which step the lane is in, a frame does.
             if run.first > next || state != Some(run.state) {
@@ -115,12 +115,14 @@ fn lost(
     is_wanted: impl Fn(&Missing) -> bool,
 ) -> Vec<(Place, Vec<Record>)> {
     let missing = recording.missing().iter().filter(|missing| is_wanted(missing));
-    let positioned = missing.filter_map(|missing| {
-        let (lane, sequence) = (missing.gap.lane?, missing.position?);
-        let place = Place { lane, sequence, span: SpanId::NONE };
-        Some((place, vec![gap_record(missing, sequence)]))
-    });
-    positioned.collect()
+    missing.filter_map(|missing| told(&missing.gap, missing.position)).collect()
+}
+
+/// The Gap record of what is missing from a position of a lane on.
+fn told(gap: &Gap, position: Option<u64>) -> Option<(Place, Vec<Record>)> {
+    let (lane, sequence) = (gap.lane?, position?);
+    let place = Place { lane, sequence, span: SpanId::NONE };
+    Some((place, vec![gap_record(gap, sequence)]))
 }
 
 /// Whether something may have been of the region and is lost.
@@ -143,7 +145,7 @@ fn is_lost_beside(missing: &Missing, region: &Region, kept: &Kept<'_>) -> bool {
 /// The positions from one to another, which are left out.
 fn hole<'f>(lane: LaneId, sequence: u64, end: u64) -> Option<Frame<'f>> {
     let records = end.checked_sub(sequence).filter(|&records| records > 0)?;
-    Some(Frame::Hole(HoleV1 { lane, sequence, records, reason: GapReason::SLICED }))
+    Some(Frame::Hole(HoleV1 { lane, sequence, records, reason: GapReason::CUT }))
 }
 
 /// The records of a run, in chunks that end between groups.

@@ -19,7 +19,7 @@
 //! let opened = source.read(&|_| ())?;
 //! let part = opened.part(Some(4711))?;
 //! let subject = part.subject();
-//! let evidence = derive(subject.trace(), subject.gpu.clone(), subject.refuted())?;
+//! let evidence = derive(subject.trace(), subject.gpu.clone(), subject.told())?;
 //! println!("{}: {:?}", subject.input.path, evidence.health);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

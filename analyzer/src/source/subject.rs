@@ -8,7 +8,7 @@ use tmrun_formats::trace::TraceDocument;
 use super::{Held, Source, SourceKind};
 use crate::scan::{Gap, Recording};
 use crate::slice::{Measured, Region};
-use crate::trace::{Derived, Refuted, Told, Trace};
+use crate::trace::{Derived, Told, Trace};
 
 /// One invocation of a source: a trace in the making, or one that is there.
 #[derive(Debug)]
@@ -135,9 +135,9 @@ impl<'p> Subject<'p> {
         self.gaps().iter().filter(|gap| gap.class == GapClass::Lost)
     }
 
-    /// What was taken back of what the run declared, as far as the recording is there to say so.
-    pub fn refuted(&self) -> &[Refuted] {
-        self.told.as_ref().map_or(&[] as &[Refuted], |told| &told.refuted)
+    /// What the trace does not say, as far as the recording is there to say so.
+    pub const fn told(&self) -> Option<&Told> {
+        self.told.as_ref()
     }
 }
 

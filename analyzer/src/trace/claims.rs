@@ -111,6 +111,7 @@ pub(super) fn refute(
             told.refuted.push(Refuted { plane: plane.name, declared, instead, because });
         }
     }
+    told.host_time = lost_host_time(told, concern, time);
     if contract.gradients != CoverageLevel::Complete {
         told.gradient_contract = contract.gradient_contract.take();
     }
@@ -136,20 +137,33 @@ pub(crate) fn declared<'p>(
 fn why(plane: &Plane, told: &Told, concern: &Concern<'_>, time: &Time<'_>) -> Option<String> {
     let touches =
         |gap: &&Gap| concern.planes(gap).is_some_and(|planes| planes.0 & plane.evidence.0 != 0);
-    let mut gaps: Vec<&Gap> = told.gaps.iter().filter(touches).collect();
-    gaps.sort_by_key(|gap| !concern.is_within(gap));
-    if let Some((first, more)) = gaps.split_first() {
-        let what = of_gap(first, concern, time);
-        return Some(match more.len() as u64 {
-            0 => what,
-            more => format!("{what}, and {} more", plural(more, "gap")),
-        });
-    }
     let mut lacks = plane.lacks.iter().chain(&[UNKNOWN]);
-    lacks.find_map(|(count, one, many)| match count(told) {
+    let of_lack = |&(count, one, many): &Lack| match count(told) {
         0 => None,
         1 => Some(format!("1 {one}")),
         count => Some(format!("{} {many}", number(count))),
+    };
+    let gaps = told.gaps.iter().filter(touches).collect();
+    of_gaps(gaps, concern, time).or_else(|| lacks.find_map(of_lack))
+}
+
+/// What is lost of the region and may have been spans.
+fn lost_host_time(told: &Told, concern: &Concern<'_>, time: &Time<'_>) -> Option<String> {
+    let lost = told.gaps.iter().filter(|gap| gap.class == GapClass::Lost);
+    let within = lost.filter(|gap| concern.is_within(gap));
+    let is_host_time =
+        |gap: &&Gap| concern.planes(gap).is_some_and(|planes| planes.contains(Planes::HOST_TIME));
+    of_gaps(within.filter(is_host_time).collect(), concern, time)
+}
+
+/// What is missing, of several gaps the first of those within the region.
+fn of_gaps(mut gaps: Vec<&Gap>, concern: &Concern<'_>, time: &Time<'_>) -> Option<String> {
+    gaps.sort_by_key(|gap| !concern.is_within(gap));
+    let (first, more) = gaps.split_first()?;
+    let what = of_gap(first, concern, time);
+    Some(match more.len() as u64 {
+        0 => what,
+        more => format!("{what}, and {} more", plural(more, "gap")),
     })
 }
 

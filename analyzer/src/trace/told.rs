@@ -95,6 +95,8 @@ pub struct Told {
     pub non_finite: Vec<NonFinite>,
     /// Planes that were declared to be complete and are not.
     pub refuted: Vec<Refuted>,
+    /// Why there are not the host times of all spans, for people: some may be lost.
+    pub host_time: Option<String>,
     /// The gradients that the run expected, where the trace cannot hold it to them because it does not
     /// have all.
     pub gradient_contract: Option<GradientContract>,

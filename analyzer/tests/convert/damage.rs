@@ -45,6 +45,25 @@ fn a_step_that_may_have_been_in_a_corrupt_chunk_is_lost_and_not_unknown() {
 }
 
 #[test]
+fn the_end_of_a_step_whose_beginning_is_lost_leaves_no_dead_one_open_for_sure() {
+    use crate::support::Builder;
+    use crate::support::record::{scalar, step};
+    let file = Builder::new()
+        .meta(&crate::make::frames())
+        .records(0, &[step(1_000, 5, false)])
+        .records(0, &[step(1_900, 5, true), step(2_000, 6, false)])
+        .records(0, &[step(2_900, 6, true), scalar(2_950, BARE, 0.5)])
+        .records(0, &[scalar(2_960, BARE, 0.5)])
+        .finish();
+    let doubtful =
+        |file: &[u8]| document(file, Options::default())["notes"]["doubtful_step"].clone();
+    assert!(doubtful(&file).as_u64().is_none_or(|count| count == 0));
+    let mut damaged = file.clone();
+    damaged[chunks(&file)[2].offset + 100] ^= 1;
+    assert_eq!(doubtful(&damaged), 2);
+}
+
+#[test]
 fn names_of_a_corrupt_chunk_are_placeholders_and_lost() {
     let mut damaged = file();
     damaged[chunks(&file())[0].offset + 70] ^= 1;

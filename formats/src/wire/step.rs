@@ -21,7 +21,7 @@ pub struct StepMark {
 pub struct StepState {
     /// The step that was open, as far as step marks survive.
     pub open: Option<StepMark>,
-    /// Whether no step mark can have been lost since the last one that survives.
+    /// Whether no step mark can have been lost since the last one that says which step is open.
     pub sure: bool,
 }
 
@@ -31,15 +31,21 @@ impl StepState {
 
     /// The state behind a step mark.
     pub fn after(self, header: &RecordHeader, step: &Step) -> Self {
-        let mark = StepMark::of(header, step);
-        let ends = header.flags & flags::STEP_END != 0;
+        self.behind_mark(StepMark::of(header, step), header.flags & flags::STEP_END != 0)
+    }
+
+    /// The state behind the beginning or the end of what a mark is of. A beginning leaves no doubt. An end
+    /// says that the step that it closes was open, and of any other one nothing.
+    #[must_use]
+    pub fn behind_mark(self, mark: StepMark, ends: bool) -> Self {
         let open = match (mark.micro_batch.is_some(), ends) {
             (false, false) => Some(mark),
-            (false, true) => StepMark::close(self.open, step.number),
+            (false, true) => StepMark::close(self.open, mark.number),
             (true, false) => Some(mark.enter(self.open)),
-            (true, true) => StepMark::leave(self.open, step.number),
+            (true, true) => StepMark::leave(self.open, mark.number),
         };
-        Self { open, sure: true }
+        let is_of_open = self.open.is_some_and(|open| open.number == mark.number);
+        Self { open, sure: self.sure || !ends || is_of_open }
     }
 
     /// The state behind a record of `lane`, whatever its kind.
