@@ -1,6 +1,19 @@
 //! What is on disk and on the wire: the `.tmrun` file and what is exchanged with `candle-graph`.
 //!
-//! Guarantees:
+//! | module | what it is of | its errors |
+//! | --- | --- | --- |
+//! | [`wire`] | the `.tmrun` file: records, chunks, metadata | [`DecodeError`] |
+//! | [`rings`] | the mapped rings of a flight recorder | [`DecodeError`] |
+//! | `parts` | what the files of a recording are called that has several | none |
+//! | `json` | JSON as all of it is written | `NonFinite` |
+//! | `runtime` | `candle-graph/runtime/1` to `/3` | `ReadError`, `WriteError` |
+//! | `trace` | `candle-graph/trace/9` and `/10`; a run and what it promises | `ReadError`, `WriteError`, `RunError` |
+//! | `evidence` | `candle-graph/evidence/5` | those of `serde_json` |
+//! | `bundle` | `candle-graph/bundle/1` and its receipts | those, and `ManifestFault` |
+//! | `comparison` | `candle-graph/comparison/6`, campaigns, series | those, and `PlanFault` |
+//! | `published` | what the last three have in common | none of its own |
+//!
+//! All but the first two need the feature `std` and have guarantees of their own. Those of the first two:
 //!
 //! - Every number in a `.tmrun` is little-endian; every chunk starts on a 64-byte boundary, and its
 //!   records can be read in place, at any alignment, as a [`&[Record]`](wire::Record).

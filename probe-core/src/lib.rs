@@ -8,7 +8,8 @@
 //!   release store. A disarmed site costs one load and one branch; a site above the compile-time cap
 //!   is no code at all.
 //! - When the ring is full or no lane is left, the newest record is dropped and counted; nothing
-//!   stored is written over. Every drop is in the file: attempted = stored + dropped, exactly.
+//!   stored is written over, unless the clock is [`Overwrite`]: then a full ring gives up its oldest
+//!   record, and a hole says so. Every drop is in the file: attempted = stored + dropped, exactly.
 //! - A fact of several records (a tensor with statistics, an operation with inputs) is stored whole
 //!   or dropped whole.
 //! - A span is one record, written when it ends; its start is one clock read and its end another.
@@ -143,10 +144,10 @@ pub use tmrun_formats::{
     Pattern, PatternError, Phase, SpanId, SpanKind, StorageId, TensorId, Ticks,
 };
 
-/// The quick start of the README compiles.
 /// Whether the probe is compiled out.
 const OFF: bool = cfg!(feature = "off");
 
+/// The quick start of the README compiles.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
