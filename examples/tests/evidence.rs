@@ -17,11 +17,20 @@ type Tested = Result<(), Box<dyn Error>>;
 
 /// Runs the demo in a process of its own; returns its recording.
 fn demo(out: &Path, args: &[&str]) -> Result<PathBuf, Box<dyn Error>> {
+    Ok(demo_in(&[], out, args)?.0)
+}
+
+/// The same in this environment; returns what it printed, too.
+fn demo_in(
+    environment: &[(&str, &str)],
+    out: &Path,
+    args: &[&str],
+) -> Result<(PathBuf, String), Box<dyn Error>> {
     let mut demo = Command::new(env!("CARGO_BIN_EXE_demo"));
     let demo = demo.env_remove("TMRUN_LEVEL").env_remove("TMRUN_FOCUS").arg("--out").arg(out);
-    let ran = demo.args(args).output()?;
+    let ran = demo.envs(environment.iter().copied()).args(args).output()?;
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    Ok(out.join(tmrun_demo::RECORDING))
+    Ok((out.join(tmrun_demo::RECORDING), String::from_utf8(ran.stdout)?))
 }
 
 /// Publishes these steps of a recording beside it.
@@ -114,5 +123,36 @@ fn a_planted_nan_is_found_where_the_neighbours_format_has_no_place_for_it() -> T
     // Its gradients keep the graph out of the neighbour's evidence, and not out of ours.
     let evidence: Value = serde_json::from_slice(&std::fs::read(steps[0].join("evidence.json"))?)?;
     assert_eq!((&evidence["graph"], annex["graph"].is_object()), (&Value::Null, true));
+    Ok(())
+}
+
+#[test]
+fn a_run_promises_what_the_environment_has_it_record() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let of = |variable, value| -> Result<_, Box<dyn Error>> {
+        let args = ["--level", "1", "--steps", "1"];
+        let (path, printed) = demo_in(&[(variable, value)], folder.path(), &args)?;
+        let input = Input::open(&path)?;
+        let recording = Recording::open(&input, input.name())?;
+        let contract = recording.meta().contract.expect("it promises something");
+        Ok(((contract.measurement_scope, contract.gradients), printed))
+    };
+    let (profiled, production) = (1, 2);
+    let (none, partial, complete) = (0, 1, 2);
+    assert_eq!(of("TMRUN_LEVEL", "1")?.0, (production, none));
+    assert_eq!(of("TMRUN_LEVEL", "3")?.0, (profiled, complete));
+    assert_eq!(of("TMRUN_FOCUS", "blocks.0.**=1")?.0, (production, none));
+    let (promised, printed) = of("TMRUN_FOCUS", "blocks.0.**=3")?;
+    assert_eq!(promised, (profiled, partial));
+    // And the report says what it is of.
+    for said in [
+        "level 1 (timing), in focus 3 (numerics)",
+        "all 16 parameters in focus",
+        "parameters in focus that never had a gradient: none",
+        "not finite: nothing that was looked at; layers out of focus are seen at level 3",
+        "MiB of parameters in focus",
+    ] {
+        assert!(printed.contains(said), "{said}: {printed}");
+    }
     Ok(())
 }

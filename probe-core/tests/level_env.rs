@@ -48,8 +48,11 @@ fn says_its_level() {
     let path = dir.path().join("run.tmrun");
     let run = ProfileRun::training("level", 1, "cpu").level(Level::METADATA);
     let run = run.focus("program.*", Level::TIMING).focus("program.*", Level::NUMERICS);
+    let asked = run.asked_for();
     match PROBE.record(&path, run) {
         Ok(recording) => {
+            let (level, foci) = asked.unwrap();
+            assert_eq!(PROBE.level(), Some(level), "it starts with what is asked for");
             println!("level: {:?}", PROBE.level().map(|level| level.0));
             recording.finish().unwrap();
             let file = File::finished(&std::fs::read(&path).unwrap());
@@ -57,9 +60,13 @@ fn says_its_level() {
             assert_eq!(changes[0].name, 0, "the level of every node comes first");
             let at = |change: &Rec| (change.u64_at(0), change.u64_at(8), change.payload[18]);
             assert!(changes.iter().all(|change| at(change) == at(&changes[0])), "one change");
-            let foci = changes[1..].iter();
+            let changed = changes[1..].iter();
             let focus = |change: &Rec| (file.name(change).to_owned(), change.payload[17]);
-            println!("FOCI: {:?}", foci.map(focus).collect::<Vec<_>>());
+            let found: Vec<_> = changed.map(focus).collect();
+            let asked =
+                |(pattern, level): &(String, u8)| foci.contains(&(pattern.clone(), Level(*level)));
+            assert!(found.iter().all(asked), "{found:?} of {foci:?}");
+            println!("FOCI: {found:?}");
         }
         Err(
             error @ (RecordError::Level { .. }

@@ -56,31 +56,40 @@ fn identity_of(args: &Args) -> ComparisonIdentity {
 /// The root of the parameters.
 pub(crate) const ROOT: &str = "model";
 
-/// What a recording of this level promises to hold of every step. From level 2 on the demo looks at
-/// every gradient, and so does more than training.
+/// What a recording promises to hold of every step, where this level is asked for of every node, and this
+/// one of those in focus. From level 2 on the demo looks at gradients, and so does more than training; at
+/// those in focus alone it looks at some.
 ///
 /// # Errors
 ///
 /// When two parameters have one name.
 pub fn contract_of<'p>(
-    level: u8,
+    level: Level,
+    in_focus: Level,
     parameters: impl ExactSizeIterator<Item = &'p str>,
 ) -> Result<CaptureContract, GradientContractError> {
-    if level < Level::METADATA.0 {
+    if level.max(in_focus) < Level::METADATA {
         let measurement_scope = MeasurementScope::ProductionEquivalent;
         return Ok(CaptureContract { measurement_scope, ..CaptureContract::default() });
+    }
+    let some = CaptureContract {
+        measurement_scope: MeasurementScope::ProfiledWork,
+        operations: CoverageLevel::Partial,
+        tensors: CoverageLevel::Partial,
+        gradients: CoverageLevel::Partial,
+        logical_memory: CoverageLevel::Partial,
+        ..CaptureContract::default()
+    };
+    if level < Level::METADATA {
+        return Ok(some);
     }
     let family = GradientFamilyContract::active("trained", parameters.len());
     let expected = parameters.map(|name| ExpectedGradient::new(ROOT, name, "trained")).collect();
     Ok(CaptureContract {
-        measurement_scope: MeasurementScope::ProfiledWork,
-        operations: CoverageLevel::Partial,
-        tensors: CoverageLevel::Partial,
         gradients: CoverageLevel::Complete,
         gradient_contract: Some(GradientContract::new(expected, vec![family])?),
-        logical_memory: CoverageLevel::Partial,
         physical_memory: CoverageLevel::Partial,
-        ..CaptureContract::default()
+        ..some
     })
 }
 
@@ -145,6 +154,24 @@ mod tests {
         let lock = include_str!("../../../Cargo.lock");
         let package = format!("name = \"candle-core\"\nversion = \"{CANDLE}\"\n");
         assert!(lock.contains(&package));
+    }
+
+    #[test]
+    fn a_contract_promises_what_level_and_focus_hold() {
+        let of = |level, in_focus| {
+            contract_of(level, in_focus, ["a", "b"].into_iter()).expect("two names")
+        };
+        let plain = of(Level::TIMING, Level::TIMING);
+        assert_eq!(plain.measurement_scope, MeasurementScope::ProductionEquivalent);
+        let focused = of(Level::TIMING, Level::NUMERICS);
+        assert_eq!(focused.measurement_scope, MeasurementScope::ProfiledWork);
+        assert_eq!(focused.gradients, CoverageLevel::Partial);
+        assert_eq!(focused.physical_memory, CoverageLevel::None);
+        let all = of(Level::METADATA, Level::TIMING);
+        assert_eq!(all.gradients, CoverageLevel::Complete);
+        for contract in [plain, focused, all] {
+            contract.check().expect("one that can be kept");
+        }
     }
 
     #[test]

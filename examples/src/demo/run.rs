@@ -41,8 +41,12 @@ pub fn run(args: &Args, out: &mut dyn Write) -> Result<(), Box<dyn Error>> {
     writeln!(out, "{} parameters, {steps} steps", trainer.parameter_count())?;
 
     let path = args.out.join(RECORDING);
-    let contract = contract_of(args.level, trainer.parameter_names())?;
-    let recording = PROBE.record(&path, run_of(args).capture_contract(contract))?;
+    let run = run_of(args);
+    // The environment goes before the command line, in what is recorded and so in what is promised.
+    let (level, foci) = run.asked_for()?;
+    let in_focus = foci.iter().map(|&(_, level)| level).max().unwrap_or(level);
+    let contract = contract_of(level, in_focus, trainer.parameter_names())?;
+    let recording = PROBE.record(&path, run.capture_contract(contract))?;
     let start = Instant::now();
     match train(&mut trainer, args, out) {
         Ok(()) => recording.finish()?,

@@ -2,14 +2,25 @@
 
 use std::env::VarError;
 
-use tmrun_formats::{Level, NameId};
+use tmrun_formats::Level;
 
 use super::{ProfileRun, RecordError};
-use crate::clock::Clock;
-use crate::probe::ProbeRef;
+
+impl ProfileRun {
+    /// The level and the foci (patterns, and what they ask for) that a recording of this run starts with:
+    /// those of TMRUN_LEVEL and TMRUN_FOCUS, where they are set, else the run's own. Of a pattern that is
+    /// there twice the last holds. What a run promises of itself has to be built from these.
+    ///
+    /// # Errors
+    ///
+    /// TMRUN_LEVEL is no level, or TMRUN_FOCUS no list of foci.
+    pub fn asked_for(&self) -> Result<(Level, Vec<(String, Level)>), RecordError> {
+        Ok((level(self)?, foci(self)?))
+    }
+}
 
 /// TMRUN_LEVEL, else what the run asks for, else timing.
-pub(super) fn level(run: &ProfileRun) -> Result<Level, RecordError> {
+fn level(run: &ProfileRun) -> Result<Level, RecordError> {
     match variable("TMRUN_LEVEL") {
         Ok(Some(text)) => text.parse().map_err(|_| RecordError::Level { found: text }),
         Ok(None) => Ok(run.level.unwrap_or(Level::TIMING)),
@@ -18,14 +29,10 @@ pub(super) fn level(run: &ProfileRun) -> Result<Level, RecordError> {
 }
 
 /// TMRUN_FOCUS (`pattern=level`, more of them behind commas), else what the run asks for.
-pub(super) fn foci<C: Clock>(
-    probe: &ProbeRef<'_, C>,
-    run: &ProfileRun,
-) -> Result<Vec<(NameId, Level)>, RecordError> {
-    let of_run = run.foci.iter().map(|(pattern, level)| (pattern.as_str(), *level));
+fn foci(run: &ProfileRun) -> Result<Vec<(String, Level)>, RecordError> {
     let Some(text) = variable("TMRUN_FOCUS").map_err(|found| RecordError::FocusList { found })?
     else {
-        return probe.foci(of_run).map_err(RecordError::Focus);
+        return Ok(run.foci.clone());
     };
     let items = text.split(',').filter(|item| !item.is_empty());
     let pair = |item: &'_ str| {
@@ -33,9 +40,7 @@ pub(super) fn foci<C: Clock>(
         Some((pattern.to_owned(), level.parse().ok()?))
     };
     let foci: Option<Vec<(String, Level)>> = items.map(pair).collect();
-    let foci = foci.ok_or_else(|| RecordError::FocusList { found: text.clone() })?;
-    let foci = foci.iter().map(|(pattern, level)| (pattern.as_str(), *level));
-    probe.foci(foci).map_err(RecordError::Focus)
+    foci.ok_or(RecordError::FocusList { found: text })
 }
 
 /// A variable of the environment; the error is what it is when it is no text.

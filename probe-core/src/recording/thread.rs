@@ -12,7 +12,7 @@ use super::file::{FileSink, create as new_file, emptied};
 use super::flight::{self, Flight};
 use super::rotate::{Rotation, Told};
 use super::worker::{End, Worker};
-use super::{ProfileRun, RecordError, asked, cost, host};
+use super::{ProfileRun, RecordError, cost, host};
 use crate::calibrate::{Calibration, bracket};
 use crate::clock::{Clock, host_ns};
 use crate::drain::{Drain, Hold, Summary};
@@ -46,7 +46,9 @@ impl<C: Clock> ProbeRef<'static, C> {
     ) -> Result<Recording, RecordError> {
         let path = path.as_ref().to_owned();
         run.check_promises().map_err(RecordError::Run)?;
-        let (level, foci) = (asked::level(&run)?, asked::foci(self, &run)?);
+        let (level, foci) = run.asked_for()?;
+        let foci = foci.iter().map(|(pattern, level)| (pattern.as_str(), *level));
+        let foci = self.foci(foci).map_err(RecordError::Focus)?;
         // The probe first: the file may be the one that it is being recorded into.
         let hold = Hold::take(*self).map_err(RecordError::Unavailable)?;
         let create = |source| RecordError::Create { path: path.clone(), source };

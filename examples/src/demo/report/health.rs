@@ -7,16 +7,17 @@ use tmrun::scan::Recording;
 use tmrun_formats::Level;
 use tmrun_formats::wire::Kind;
 
-use super::{mib, ms, not_at};
+use super::{Asked, mib, ms};
 use crate::evidence::Evidence;
 use crate::table::{Heading, Table};
 
 /// What was seen of memory: two planes, never added up.
-pub(super) fn memory(evidence: &Evidence, level: Level, out: &mut dyn Write) -> io::Result<()> {
-    if level < Level::METADATA {
-        return writeln!(out, "memory: {}", not_at(level, Level::METADATA));
+pub(super) fn memory(evidence: &Evidence, asked: Asked, out: &mut dyn Write) -> io::Result<()> {
+    if asked.in_focus < Level::METADATA {
+        return writeln!(out, "memory: {}", asked.nothing(Level::METADATA));
     }
-    write!(out, "memory: {} of parameters", mib(evidence.allocated))?;
+    let parameters = asked.which("parameters", Level::METADATA);
+    write!(out, "memory: {} of {parameters}", mib(evidence.allocated))?;
     match evidence.resident {
         Some((least, most)) => {
             writeln!(out, "; the process had {} to {}", mib(least), mib(most))

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 
 use tmrun_formats::Level;
 
-use super::not_at;
-use crate::evidence::{Evidence, GradientCounts};
+use super::Asked;
+use crate::evidence::{Evidence, GradientCounts, NonFinite};
 use crate::table::{Heading, Table};
 
 /// Parameters that are named one by one.
@@ -24,9 +24,9 @@ pub(super) fn scalars(evidence: &Evidence, out: &mut dyn Write) -> io::Result<()
 }
 
 /// What became of the gradients: a line for all parameters of the same story.
-pub(super) fn gradients(evidence: &Evidence, level: Level, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn gradients(evidence: &Evidence, asked: Asked, out: &mut dyn Write) -> io::Result<()> {
     if evidence.gradients.is_empty() {
-        return writeln!(out, "\ngradients: {}", not_at(level, Level::METADATA));
+        return writeln!(out, "\ngradients: {}", asked.nothing(Level::METADATA));
     }
     let mut alike: BTreeMap<[u64; 4], Vec<&str>> = BTreeMap::new();
     for (name, counts) in &evidence.gradients {
@@ -40,9 +40,15 @@ pub(super) fn gradients(evidence: &Evidence, level: Level, out: &mut dyn Write) 
         Heading::Right("zero"),
         Heading::Right("not finite"),
     ]);
+    let parameters = asked.which("parameters", Level::METADATA);
+    let all = format!("all {} {parameters}", evidence.gradients.len());
     for ([missing, non_finite, zero, present], names) in alike.iter().rev() {
         let counts = [present, missing, zero, non_finite].map(u64::to_string);
-        table.row([whose(names, evidence.gradients.len())].into_iter().chain(counts));
+        let whose = match names.len() == evidence.gradients.len() && names.len() > 1 {
+            true => all.clone(),
+            false => whose(names),
+        };
+        table.row([whose].into_iter().chain(counts));
     }
     writeln!(out)?;
     write!(out, "{table}")?;
@@ -53,15 +59,14 @@ pub(super) fn gradients(evidence: &Evidence, level: Level, out: &mut dyn Write) 
         .map(|(name, _)| name.as_str())
         .collect();
     match none[..] {
-        [] => writeln!(out, "  parameters that never had a gradient: none"),
-        _ => writeln!(out, "  parameters that never had a gradient: {}", few(&none)),
+        [] => writeln!(out, "  {parameters} that never had a gradient: none"),
+        _ => writeln!(out, "  {parameters} that never had a gradient: {}", few(&none)),
     }
 }
 
-fn whose(names: &[&str], all: usize) -> String {
+fn whose(names: &[&str]) -> String {
     match names {
         [name] => (*name).to_owned(),
-        names if names.len() == all => format!("all {all} parameters"),
         names => format!("{} parameters: {}", names.len(), few(&names[..names.len().min(2)])),
     }
 }
@@ -75,30 +80,21 @@ fn few(names: &[&str]) -> String {
 }
 
 /// What can be said of NaN and infinities: the more was recorded, the nearer to where they began.
-pub(super) fn non_finite(evidence: &Evidence, level: Level, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn non_finite(evidence: &Evidence, asked: Asked, out: &mut dyn Write) -> io::Result<()> {
     let loss = evidence.first_non_finite("loss");
+    let layers = asked.elsewhere("layers", Level::NUMERICS);
+    let gradients = asked.elsewhere("gradients", Level::METADATA);
+    writeln!(out)?;
     match (&evidence.bad_tensor, &evidence.bad_gradient, loss) {
-        (Some(tensor), ..) => writeln!(
-            out,
-            "\nnot finite first: the output of {} in step {}",
-            tensor.name, tensor.step
-        ),
-        (None, Some(gradient), _) => writeln!(
-            out,
-            "\nnot finite first: gradients in step {} ({} among them); which layer it began in is \
-             seen at level 3",
-            gradient.step, gradient.name
-        ),
-        (None, None, Some(step)) => writeln!(
-            out,
-            "\nnot finite first: the loss of step {step}; gradients are seen at level 2, layers at \
-             level 3"
-        ),
-        (None, None, None) if level >= Level::NUMERICS => {
-            writeln!(out, "\nnot finite: nothing that was looked at")
+        (Some(NonFinite { step, name }), ..) => {
+            writeln!(out, "not finite first: the output of {name} in step {step}{layers}")
         }
-        (None, None, None) => {
-            writeln!(out, "\nnot finite: nothing that was looked at; layers are seen at level 3")
+        (None, Some(NonFinite { step, name }), _) => {
+            writeln!(out, "not finite first: gradients in step {step} ({name} among them){layers}")
         }
+        (None, None, Some(step)) => {
+            writeln!(out, "not finite first: the loss of step {step}{gradients}{layers}")
+        }
+        (None, None, None) => writeln!(out, "not finite: nothing that was looked at{layers}"),
     }
 }

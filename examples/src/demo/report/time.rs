@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use tmrun_formats::Level;
 
-use super::{ms, not_at};
+use super::{Asked, ms};
 use crate::evidence::{Evidence, StepTime};
 use crate::table::{Heading, Table};
 
@@ -35,9 +35,9 @@ pub(super) fn steps(evidence: &Evidence, out: &mut dyn Write) -> io::Result<()> 
 }
 
 /// The parts of a step. Layers and statistics lie within forward.
-pub(super) fn parts(evidence: &Evidence, level: Level, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn parts(evidence: &Evidence, asked: Asked, out: &mut dyn Write) -> io::Result<()> {
     if evidence.parts.is_empty() {
-        return writeln!(out, "\nparts of a step: {}", not_at(level, Level::TIMING));
+        return writeln!(out, "\nparts of a step: {}", asked.nothing(Level::TIMING));
     }
     let steps = evidence.steps.len().max(1) as u64;
     let mut table = Table::new([
@@ -57,14 +57,16 @@ pub(super) fn parts(evidence: &Evidence, level: Level, out: &mut dyn Write) -> i
 }
 
 /// The layers by the time in each alone: what a layer calls has a line of its own.
-pub(super) fn layers(evidence: &Evidence, level: Level, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn layers(evidence: &Evidence, asked: Asked, out: &mut dyn Write) -> io::Result<()> {
     if evidence.layers.is_empty() {
-        return writeln!(out, "\nslowest layers: {}", not_at(level, Level::TIMING));
+        return writeln!(out, "\nslowest layers: {}", asked.nothing(Level::TIMING));
     }
+    let is_of_focus = asked.is_of_focus(Level::TIMING);
+    let heading = if is_of_focus { "slowest layers in focus" } else { "slowest layers" };
     let mut layers: Vec<_> = evidence.layers.iter().collect();
     layers.sort_by_key(|(_, time)| std::cmp::Reverse(time.own_ns));
     let mut table = Table::new([
-        Heading::Left("slowest layers"),
+        Heading::Left(heading),
         Heading::Left("type"),
         Heading::Right("calls"),
         Heading::Right("total"),
