@@ -6,7 +6,7 @@ mod bundles;
 mod probed;
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 use support::command::{Folder, tmrun};
@@ -47,6 +47,25 @@ fn it_has_every_command_every_kind_and_every_exit_code() {
     let mut arguments = query["arguments"].as_array().expect("arguments").iter();
     let kind = arguments.find(|one| one["option"] == "--kind").expect("it");
     assert_eq!(kind["one_of"].as_array().expect("kinds").len(), kinds.len());
+}
+
+#[test]
+fn what_a_question_needs_is_what_it_can_be_asked_of() {
+    let folder = Folder::with(&bundles::steps());
+    let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", "2", "-o", "bundle"]);
+    assert_eq!(code, 0, "{err}");
+    for query in protocol()["queries"].as_array().expect("questions") {
+        let kind = query["kind"].as_str().expect("its name");
+        let of = |input| folder.tmrun(&["query", input, "--kind", kind]).0;
+        // The recording has several steps, and the bundle one.
+        let (recording, invocation) = match query["needs"].as_str().expect("text") {
+            "a recording" => (0, 2),
+            "a recording, or one invocation" => (0, 0),
+            "one invocation" | "one invocation, complete and valid" => (2, 0),
+            other => panic!("{other}"),
+        };
+        assert_eq!((of("in.tmrun"), of("bundle")), (recording, invocation), "{kind}");
+    }
 }
 
 /// Every schema that a document names, at whatever depth.
@@ -107,12 +126,16 @@ fn it_has_every_schema_that_a_command_prints_or_writes() {
         other => panic!("{other}"),
     }
     let mut asked = BTreeSet::new();
+    let mut whose = BTreeMap::new();
     for arguments in ASKED {
         let (code, out, err) = folder.tmrun(arguments);
         assert_eq!(code, 0, "{arguments:?}: {err}");
         let mut found = BTreeSet::new();
-        schemas_in(&serde_json::from_str(&out).expect("JSON"), &mut found);
-        assert!(!found.is_empty(), "{arguments:?} names no schema");
+        let document: Value = serde_json::from_str(&out).expect("JSON");
+        schemas_in(&document, &mut found);
+        let schema = document["schema"].as_str().expect("a schema of its own").to_owned();
+        let first = *whose.entry(schema).or_insert(arguments[0]);
+        assert_eq!(first, arguments[0], "a schema says which command wrote the document");
         assert!(found.is_subset(&declared), "{arguments:?}: {found:?} in {declared:?}");
         asked.insert(arguments[0].to_owned());
     }

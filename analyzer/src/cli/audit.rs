@@ -8,15 +8,15 @@ use tmrun_formats::json::Object;
 use tmrun_formats::runtime::{RuntimeDocument, read};
 
 use super::output::OutputArgs;
-use super::{Failure, Outcome, say};
+use super::{Failure, Outcome, say, schemas};
 
 /// Check a candle-graph runtime trace: duplicates, contradictions, conflicts, identity
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Exit codes:
   0  the trace is accepted
-  1  it is rejected (unreadable, a duplicate id, a gradient whose norm contradicts its state), or with
-     --strict anything was found
+  1  it is rejected (unreadable, a duplicate id, a gradient whose norm contradicts its state), or
+     with --strict anything was found
   2  the command line is wrong
 
 Examples:
@@ -74,6 +74,7 @@ pub(super) fn run(args: &AuditArgs) -> Result<Outcome, Failure> {
 fn rejection(error: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);
+    object.string("schema", schemas::AUDIT);
     object.bool("accepted", false);
     object.string("error", error);
     object.end();
@@ -89,8 +90,9 @@ fn write_json(
 ) -> Result<(), Failure> {
     #[derive(serde::Serialize)]
     struct Answer<'a> {
-        accepted: bool,
         schema: &'a str,
+        accepted: bool,
+        input_schema: &'a str,
         records: usize,
         clean: bool,
         findings: bool,
@@ -98,8 +100,9 @@ fn write_json(
         report: &'a AuditReport,
     }
     args.output.write_json(&Answer {
+        schema: schemas::AUDIT,
         accepted: true,
-        schema: &trace.schema,
+        input_schema: &trace.schema,
         records: trace.len(),
         clean: report.is_clean(),
         findings: report.has_findings(),

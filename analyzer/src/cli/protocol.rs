@@ -12,6 +12,7 @@ use tmrun_formats::comparison::{
     CampaignSchema, CampaignStatusSchema, ComparisonSchema, SeriesSchema,
 };
 use tmrun_formats::evidence::{EvidenceSchema, GpuCapture, GraphSchema};
+use tmrun_formats::runtime::SCHEMAS;
 use tmrun_formats::trace::{GRADIENT_MANIFEST_SCHEMA, TraceSchema};
 use tmrun_formats::wire::VERSION;
 
@@ -61,9 +62,8 @@ fn document() -> Value {
 fn labels() -> Value {
     json!({
         "recording": format!("tmrun/{VERSION}"),
-        "runtime_write": [
-            "candle-graph/runtime/1", "candle-graph/runtime/2", "candle-graph/runtime/3",
-        ],
+        "runtime_read": SCHEMAS,
+        "runtime_write": SCHEMAS,
         "trace_read": [TraceSchema::V9.name(), TraceSchema::V10.name()],
         "trace_write": TraceSchema::V10.name(),
         "graph": GraphSchema::LABEL,
@@ -75,6 +75,7 @@ fn labels() -> Value {
         "publication": PublicationSchema::LABEL,
         "gradient_manifest": GRADIENT_MANIFEST_SCHEMA,
         "nsight_capture_read": GpuCapture::SCHEMA,
+        "audit": schemas::AUDIT,
         "info": schemas::INFO,
         "verify": schemas::VERIFY,
         "verify_bundle": schemas::VERIFY_BUNDLE,
@@ -131,6 +132,7 @@ fn query(kind: Kind) -> Value {
             Needs::Trace => "one invocation",
             Needs::Graph => "one invocation, complete and valid",
             Needs::Recording => "a recording",
+            Needs::Either => "a recording, or one invocation",
         },
         "follows": (!kind.is_ours()).then_some(Envelope::FOLLOWS),
     })

@@ -64,5 +64,5 @@ fn with(choice: Choice) -> String {
 }
 
 fn answered() -> String {
-    names(|kind| kind.needs() == Needs::Trace)
+    names(|kind| matches!(kind.needs(), Needs::Trace | Needs::Either))
 }

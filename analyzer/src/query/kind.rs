@@ -18,8 +18,10 @@ pub enum Needs {
     Trace,
     /// One invocation that is complete and holds together.
     Graph,
-    /// A recording, whole or a step of it.
+    /// A whole recording.
     Recording,
+    /// A whole recording, or one invocation.
+    Either,
 }
 
 macro_rules! kinds {
@@ -98,7 +100,7 @@ kinds! {
     /// how far each kind of question can be answered, and why not further
     Capabilities "capabilities" None Trace false,
     /// what is missing, why, when and how much of it
-    Gaps "gaps" Rows Recording true,
+    Gaps "gaps" Rows Either true,
     /// whether reports of Nsight are there, and which
     GpuStatus "gpu-status" None Trace false,
     /// which of Nsight's ranges are which spans

@@ -21,13 +21,14 @@ use super::{Failure, Outcome, open};
 /// Ask one question of a recording, a trace or a bundle
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
-A table on a terminal, one JSON document (schema tmrun/query/1) elsewhere or with --json. Its `result`
-is that of candle-graph/trace-query/7 for all kinds but slow-steps and gaps.
+A table on a terminal, one JSON document (schema tmrun/query/1) elsewhere or with --json. Its
+`result` is that of candle-graph/trace-query/7 for all kinds but slow-steps and gaps.
 
 Exit codes:
   0  done
   1  the input is unreadable, has no such step, or is too broken for this question
-  2  the command line is wrong; also when the recording has several invocations and no --step chose one
+  2  the command line is wrong; also when the recording has several invocations and no --step chose
+     one
   3  done, but evidence was lost inside what was asked; standard error says what
 
 Examples:
@@ -96,7 +97,7 @@ pub(super) fn run(args: &QueryArgs) -> Result<Outcome, Failure> {
     args.output.check(&args.input)?;
     let source = Source::open(&args.input)?;
     let opened = open::source(&source)?;
-    if args.kind.needs() == Needs::Recording
+    if matches!(args.kind.needs(), Needs::Recording | Needs::Either)
         && let Some(outcome) = of_recording(args, &question, &opened)?
     {
         return Ok(outcome);

@@ -290,8 +290,9 @@ pub(super) fn page(kind: Kind, notes: &[&str], answer: &Value) -> String {
         let _ = writeln!(out, "note: {note}");
     }
     fields(&mut out, answer);
+    let mut has_rows = false;
     for &(place, columns) in sections(kind) {
-        table(&mut out, place, columns, answer);
+        has_rows |= table(&mut out, place, columns, answer);
     }
     let count = |key: &str| answer.get(key).and_then(Value::as_u64);
     if let Some((matched, shown)) = count("matched").zip(count("displayed")) {
@@ -300,6 +301,8 @@ pub(super) fn page(kind: Kind, notes: &[&str], answer: &Value) -> String {
             let _ = write!(out, "; --offset {next} goes on, --all is all of them");
         }
         out.push('\n');
+    } else if !has_rows {
+        out.push_str("no rows\n");
     }
     out
 }
@@ -317,17 +320,18 @@ fn fields(out: &mut String, answer: &Value) {
     }
 }
 
-fn table(out: &mut String, place: &str, columns: &[Column], answer: &Value) {
+/// Writes a table, where it has rows; returns whether it has.
+fn table(out: &mut String, place: &str, columns: &[Column], answer: &Value) -> bool {
     let rows: Vec<(&str, &Value)> = match answer.pointer(place) {
         Some(Value::Array(rows)) => rows.iter().map(|row| ("", row)).collect(),
         Some(Value::Object(rows)) => {
             let rows = rows.iter().filter(|(_, row)| row.is_object());
             rows.map(|(key, row)| (&**key, row)).collect()
         }
-        _ => return,
+        _ => return false,
     };
     if rows.is_empty() {
-        return;
+        return false;
     }
     let heading: Vec<_> = columns.iter().map(|(heading, ..)| *heading).collect();
     let is_number = |(_, (.., cell)): &(usize, &Column)| matches!(cell, Number | Duration | Moment);
@@ -349,6 +353,7 @@ fn table(out: &mut String, place: &str, columns: &[Column], answer: &Value) {
     if let Some(more) = rows.len().checked_sub(limit).filter(|&more| more > 0) {
         let _ = writeln!(out, "  … and {more} more; --json has them");
     }
+    true
 }
 
 fn show(value: &Value, cell: Cell) -> String {
@@ -399,6 +404,14 @@ mod tests {
         let cells: Vec<_> = lines[4].split_whitespace().collect();
         assert_eq!(cells, ["4,711", "2.50", "ms", "1.000000", "s", "-", "0", "1"]);
         assert_eq!(lines[5], "1 of 9 rows; --offset 1 goes on, --all is all of them");
+    }
+
+    #[test]
+    fn an_answer_without_rows_says_so() {
+        let empty = json!({ "heaviest_spans": [], "heaviest_ops": [] });
+        assert_eq!(page(Kind::Heaviest, &[], &empty), "no rows\n");
+        let empty = json!({ "rows": [], "matched": 0, "displayed": 0 });
+        assert_eq!(page(Kind::Gaps, &[], &empty), "0 of 0 rows\n");
     }
 
     #[test]
