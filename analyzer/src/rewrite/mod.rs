@@ -144,6 +144,26 @@ pub(crate) fn definitions<'r>(recording: &'r Recording<'_>) -> impl Iterator<Ite
     run.chain(names).chain(dtypes).chain(devices).chain(clocks)
 }
 
+/// Whether a frame of the other file stands where it stood there. [`definitions`] stand at the beginning
+/// and at the end, what is said of the end stands there, and a frame that cannot be read has no place.
+pub(crate) fn has_its_place(frame: &Result<Frame<'_>, FrameError>) -> bool {
+    match frame {
+        Ok(
+            Frame::Run(_) | Frame::Name(_) | Frame::DType(_) | Frame::Device(_) | Frame::Clock(_),
+        ) => false,
+        Ok(
+            Frame::OpenSpan(_)
+            | Frame::Totals(_)
+            | Frame::RecorderCost(_)
+            | Frame::Terminal(_)
+            | Frame::Hole(_)
+            | Frame::RecordingFile(_),
+        ) => false,
+        Ok(_) | Err(FrameError::Unknown { .. }) => true,
+        Err(FrameError::Decode(_)) => false,
+    }
+}
+
 /// Writes bytes of a mapped file through a buffer. Where the file was cut short meanwhile, copying
 /// them is the signal that it is for whoever reads them; a system call would only say that it got a
 /// bad address.

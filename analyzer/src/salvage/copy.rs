@@ -2,10 +2,10 @@
 
 use std::io;
 
-use tmrun_formats::wire::{ChunkKind, Frame, FrameError};
+use tmrun_formats::wire::ChunkKind;
 
 use super::holes::Holes;
-use crate::rewrite::File;
+use crate::rewrite::{File, has_its_place};
 use crate::scan::{ChunkState, Recording};
 
 /// Copies every chunk that is intact, and every frame that can be read and has its place here; the
@@ -28,7 +28,7 @@ pub(super) fn chunks(
             continue;
         }
         if info.state == ChunkState::Intact && info.header.kind == ChunkKind::META {
-            file.copy_frames(&chunk, has_its_place_here)?;
+            file.copy_frames(&chunk, has_its_place)?;
             continue;
         }
         file.frames(holes.before_chunk(&chunk.header))?;
@@ -38,24 +38,4 @@ pub(super) fn chunks(
         }
     }
     Ok(kept)
-}
-
-/// Definitions stand at the beginning and at the end, what is said of the end stands there, and a
-/// frame that cannot be read has no place.
-fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
-    match frame {
-        Ok(
-            Frame::Run(_) | Frame::Name(_) | Frame::DType(_) | Frame::Device(_) | Frame::Clock(_),
-        ) => false,
-        Ok(
-            Frame::OpenSpan(_)
-            | Frame::Totals(_)
-            | Frame::RecorderCost(_)
-            | Frame::Terminal(_)
-            | Frame::Hole(_)
-            | Frame::RecordingFile(_),
-        ) => false,
-        Ok(_) | Err(FrameError::Unknown { .. }) => true,
-        Err(FrameError::Decode(_)) => false,
-    }
 }

@@ -54,26 +54,12 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
     file.end().map(|_| ())
 }
 
-/// What is said of the beginning and the end stands there, and of the lanes what holds here.
+/// As in every file that is made of another; but what is said of the lanes, and of the file's part in a
+/// recording, is said anew.
 fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
-    match frame {
-        Ok(
-            Frame::Run(_) | Frame::Name(_) | Frame::DType(_) | Frame::Device(_) | Frame::Clock(_),
-        ) => false,
-        Ok(
-            Frame::OpenSpan(_)
-            | Frame::Totals(_)
-            | Frame::RecorderCost(_)
-            | Frame::Terminal(_)
-            | Frame::Hole(_)
-            | Frame::LaneStart(_)
-            | Frame::LaneStep(_)
-            | Frame::Part(_)
-            | Frame::RecordingFile(_),
-        ) => false,
-        Ok(_) | Err(FrameError::Unknown { .. }) => true,
-        Err(FrameError::Decode(_)) => false,
-    }
+    let is_said_anew =
+        matches!(frame, Ok(Frame::LaneStart(_) | Frame::LaneStep(_) | Frame::Part(_)));
+    !is_said_anew && crate::rewrite::has_its_place(frame)
 }
 
 /// The lanes, one behind the other.
