@@ -19,11 +19,13 @@ report.md, tmrun.json (what those have no place for: gaps, levels, clock, NaN ag
 recording.tmrun (the part of the recording that all of it is derived from), nsight/ if given, and
 bundle.json, which declares them. The receipt (candle-graph/publication/1) goes to standard output.
 
-When the same planned capture is published there already (entry point, correlation id, phase, step and
-device), it is verified anew and the status is already_published. Anything else that is there stays.
+When the same planned capture is published there already (entry point, correlation id, phase, step
+and device), it is verified anew and the status is already_published. Anything else that is there
+stays.
 
-A trace that does not hold together (a gradient that is not finite under a contract that wants all, say)
-is published as it is: it is evidence that something is wrong. Standard error says so in one line.
+A trace that does not hold together (a gradient that is not finite under a contract that wants all,
+say) is published as it is: it is evidence that something is wrong. Standard error says so in one
+line.
 
 Exit codes:
   0  published, or published already; whether its trace is valid or not: ask
@@ -53,7 +55,8 @@ pub(super) struct BundleArgs {
 pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
     if is_stdio(&args.output) {
         return Err(Failure::Usage(
-            "-o - is standard output, and a bundle is a directory: name one (./- if it is called so)",
+            "-o - is standard output, and a bundle is a directory: name one (./- if it is called \
+             so)",
         ));
     }
     let input = Input::open(&args.file)?;

@@ -15,13 +15,14 @@ use super::{Failure, Outcome, open};
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Spans are aligned by the path of their names; siblings of one name are added up. What one side lacks
-while evidence is missing there is said to be under that gap. Tables on a terminal, one JSON document
-(schema tmrun/diff/1) elsewhere or with --json.
+while evidence is missing there is said to be under that gap. Tables on a terminal, one JSON
+document (schema tmrun/diff/1) elsewhere or with --json.
 
 Exit codes:
   0  done, whatever the difference
   1  an input is unreadable or has no such step
-  2  the command line is wrong; also when a recording has several invocations and no --step chose one
+  2  the command line is wrong; also when a recording has several invocations and no --step chose
+     one
   3  done, but evidence was lost inside one of the two; standard error says what
 
 Examples:

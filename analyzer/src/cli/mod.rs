@@ -224,3 +224,21 @@ pub(crate) fn say(line: std::fmt::Arguments<'_>) {
     let line = line.to_string();
     let _ = writeln!(io::stderr().lock(), "{}", escaped(&text::ends(&line, LONGEST)));
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn no_line_of_a_help_text_is_broken_where_nobody_meant_it() {
+        let mut commands = Cli::command();
+        commands.build();
+        for command in commands.get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            // Help is 100 columns wide where no terminal is narrower.
+            let wide = help.lines().find(|line| line.chars().count() > 100);
+            assert_eq!(wide, None, "{}", command.get_name());
+        }
+    }
+}

@@ -15,13 +15,14 @@ use super::{Failure, Outcome, open};
 /// Show the first look at one invocation: a page, whatever it is of
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
-A page on a terminal, one JSON document (schema tmrun/overview/1) elsewhere or with --json: 64 KiB at
-most, whatever is looked at. Lists say how many there are, and texts are cut.
+A page on a terminal, one JSON document (schema tmrun/overview/1) elsewhere or with --json: 64 KiB
+at most, whatever is looked at. Lists say how many there are, and texts are cut.
 
 Exit codes:
   0  done
   1  the input is unreadable or has no such step
-  2  the command line is wrong; also when the recording has several invocations and no --step chose one
+  2  the command line is wrong; also when the recording has several invocations and no --step chose
+     one
   3  done, but evidence was lost inside what was looked at; standard error says what
 
 Examples:

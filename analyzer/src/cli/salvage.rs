@@ -20,8 +20,9 @@ use super::{Failure, Outcome, say, schemas};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Every intact record keeps its place, what is missing is declared as gaps, and `tmrun verify` accepts
-the result. Of a flight recorder either file will do, the .tmrun or the .rings: they name each other,
-and the result has what both hold. The file header may be damaged too. The input stays as it is.
+the result. Of a flight recorder either file will do, the .tmrun or the .rings: they name each
+other, and the result has what both hold. The file header may be damaged too. The input stays as it
+is.
 
 Exit codes:
   0  done, and nothing is missing

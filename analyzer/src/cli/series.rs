@@ -15,8 +15,8 @@ use super::{Failure, Outcome};
 #[command(after_help = "\
 Exit codes:
   0  done
-  1  a bundle does not verify, bundles are of several entrypoints or phases or of one step twice, or not
-     all of a campaign is published
+  1  a bundle does not verify, bundles are of several entrypoints or phases or of one step twice, or
+     not all of a campaign is published
   2  the command line is wrong
 
 Examples:

@@ -20,9 +20,10 @@ use super::{Failure, Outcome, open, say, schemas};
 #[command(after_help = "\
 Exit codes:
   0  done
-  1  the input is unreadable or has no such step, or with --require-valid it is structurally invalid or
-     of a failed capture
-  2  the command line is wrong; also when the recording has several invocations and no --step chose one
+  1  the input is unreadable or has no such step, or with --require-valid it is structurally invalid
+     or of a failed capture
+  2  the command line is wrong; also when the recording has several invocations and no --step chose
+     one
   3  done, but evidence was lost inside what it covers; standard error says what
 
 Examples:
