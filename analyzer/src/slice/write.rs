@@ -1,5 +1,6 @@
 //! The file of a region: what it keeps, and what was left out as holes.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use tmrun_formats::wire::{
@@ -65,8 +66,9 @@ fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
 /// The lanes, one behind the other.
 fn lanes(recording: &Recording<'_>, kept: &Kept<'_>, file: &mut File<'_>) -> io::Result<()> {
     file.frames(recording.meta().starts.values().copied().map(Frame::LaneStart))?;
+    let begins = begins(recording);
     for (&lane, runs) in kept {
-        let (mut next, mut state) = (begin(recording, lane), None);
+        let (mut next, mut state) = (begins.get(&lane).copied().unwrap_or(0), None);
         for run in runs {
             // Where the marks do not say which step the lane is in, a frame does.
             if run.first > next || state != Some(run.state) {
@@ -83,15 +85,18 @@ fn lanes(recording: &Recording<'_>, kept: &Kept<'_>, file: &mut File<'_>) -> io:
     Ok(())
 }
 
-/// The first position of a lane that the recording has anything of.
-fn begin(recording: &Recording<'_>, lane: LaneId) -> u64 {
-    if let Some(start) = recording.meta().starts.get(&lane) {
-        return start.sequence;
+/// The first position that the recording has anything of, of each lane.
+fn begins(recording: &Recording<'_>) -> BTreeMap<LaneId, u64> {
+    let chunks = recording.record_chunks().map(|chunk| (chunk.lane(), chunk.first_sequence()));
+    let missing = recording.missing().iter();
+    let missing = missing.filter_map(|missing| Some((missing.gap.lane?, missing.position?)));
+    let mut begins = BTreeMap::new();
+    for (lane, position) in chunks.chain(missing) {
+        let begin = begins.entry(lane).or_insert(position);
+        *begin = position.min(*begin);
     }
-    let of_lane = |missing: &&Missing| missing.gap.lane == Some(lane);
-    let missing = recording.missing().iter().filter(of_lane).filter_map(|missing| missing.position);
-    let chunk = recording.record_chunks().find(|chunk| chunk.lane() == lane);
-    chunk.map(|chunk| chunk.first_sequence()).into_iter().chain(missing).min().unwrap_or(0)
+    begins.extend(recording.meta().starts.iter().map(|(&lane, start)| (lane, start.sequence)));
+    begins
 }
 
 /// The Gap records of positions that are lost, each at the first of them, so that a hole of as many less
