@@ -8,7 +8,7 @@ pub use tmrun_formats::wire::{StepMark, StepState};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct StepEffect {
     /// What there is before the first step begins here: what it does depends on the state before.
-    leading: Vec<Event>,
+    leading: Leading,
     /// The state at the end, behind the first step that begins here.
     known: Option<StepState>,
     /// The number of the first step that begins here, and of the last.
@@ -16,6 +16,30 @@ pub(super) struct StepEffect {
     last: Option<u64>,
     /// Steps that begin here behind the first.
     more: StepCounts,
+}
+
+/// Events in order. Most chunks have one or none, which takes no memory of its own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Leading {
+    first: Option<Event>,
+    rest: Vec<Event>,
+}
+
+impl Leading {
+    fn push(&mut self, event: Event) {
+        match self.first {
+            None => self.first = Some(event),
+            Some(_) => self.rest.push(event),
+        }
+    }
+
+    fn last(&self) -> Option<&Event> {
+        self.rest.last().or(self.first.as_ref())
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Event> {
+        self.first.iter().chain(&self.rest)
+    }
 }
 
 /// What changes a step state.
@@ -56,7 +80,7 @@ impl StepEffect {
     fn push(&mut self, event: Event) {
         match (event, self.known) {
             (Event::Begin(mark), _) if mark.micro_batch.is_none() => {
-                self.leading.clear();
+                self.leading = Leading::default();
                 self.known = Some(event.apply(StepState::START));
             }
             (_, Some(known)) => self.known = Some(event.apply(known)),
