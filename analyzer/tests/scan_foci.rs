@@ -48,19 +48,21 @@ fn what_only_a_focus_asked_for_is_not_requested_of_the_rest() {
         .iter()
         .map(|gap| {
             assert_eq!((gap.class, gap.lane), (GapClass::NotRequested, None));
-            let tensors = gap.planes.contains(Planes::TENSORS);
-            let statistics = gap.planes.contains(Planes::STATISTICS);
-            (gap.first.0, gap.last.0, gap.reason, tensors, statistics)
+            let planes = [Planes::TENSORS, Planes::STATISTICS, Planes::PHYSICAL_MEMORY];
+            let has = planes.map(|plane| gap.planes.contains(plane));
+            (gap.first.0, gap.last.0, gap.reason, has)
         })
         .collect();
     let end = 5_000;
     assert_eq!(
         gaps,
         [
-            (1_000, 2_010, GapReason::LEVEL, true, true),
-            (2_010, 3_000, GapReason::FOCUS, false, true),
-            (2_010, end, GapReason::FOCUS, true, false),
-            (3_000, end, GapReason::LEVEL, false, true),
+            (1_000, 2_010, GapReason::LEVEL, [true, true, false]),
+            // It has no node: no focus asks for it.
+            (1_000, end, GapReason::LEVEL, [false, false, true]),
+            (2_010, 3_000, GapReason::FOCUS, [false, true, false]),
+            (2_010, end, GapReason::FOCUS, [true, false, false]),
+            (3_000, end, GapReason::LEVEL, [false, true, false]),
         ]
     );
 }
