@@ -126,7 +126,7 @@ pub fn record_until_it_dies(task: &str) {
 
 /// On few cores a thread that never waited would not die early; later nothing but the clock decides.
 fn pace(i: u64) {
-    if i < 20_000 && i % 61 == 0 {
+    if i < 20_000 && i.is_multiple_of(61) {
         std::thread::yield_now();
     }
 }
