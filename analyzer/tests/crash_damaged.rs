@@ -49,7 +49,7 @@ impl Left {
     /// The bytes of a word of a lane's counters.
     fn word(&mut self, LaneId(lane): LaneId, word: usize) -> &mut [u8] {
         let header = self.header();
-        let block = header.blocks as usize + usize::from(lane) * LaneImage::SIZE as usize + word;
+        let block = header.blocks as usize + usize::from(lane) * LaneImage::SIZE + word;
         &mut self.rings[block..][..8]
     }
 
