@@ -6,7 +6,7 @@ use tmrun_formats::{Level, NameId, Phase};
 
 use crate::clock::AutoClock;
 use crate::lane::LaneBlock;
-use crate::probe::{Probe, ProbeRef};
+use crate::probe::{CAP, Probe, ProbeRef};
 use crate::record::{Recorder, Target};
 use crate::site::{Owner, Site, Waiting};
 use crate::step::StepGuard;
@@ -25,7 +25,6 @@ pub trait StaticProbe: Target + Copy + Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Entry<C: 'static> {
     probe: ProbeRef<'static, C>,
-    max_level: Level,
     /// The probe's own look-up of the calling thread's lane, so that what records through the probe
     /// and what records through [`Global`] are on one lane.
     here: fn() -> Option<Recorder<'static, C>>,
@@ -35,16 +34,16 @@ impl<C> Entry<C> {
     /// What the macro knows. Whoever calls `here` has the contract of [`Target::here`].
     pub const fn new(
         probe: ProbeRef<'static, C>,
-        max_level: u8,
         here: fn() -> Option<Recorder<'static, C>>,
     ) -> Self {
-        Self { probe, max_level: Level(max_level), here }
+        Self { probe, here }
     }
 }
 
 /// Stands in until a probe is installed: nothing ever records it, and it has no room for names, which
 /// would mean something else on the probe that comes.
-static NOWHERE: Entry<AutoClock> = Entry::new(MEMORY.view().without_room(), 0, || None);
+static NOWHERE: Entry<AutoClock> =
+    Entry::new(MEMORY.view().without_room().capped(Level::PULSE), || None);
 static MEMORY: Probe<AutoClock, 1, 32, 1> = Probe::new();
 static INSTALLED: AtomicPtr<Entry<AutoClock>> = AtomicPtr::new((&raw const NOWHERE).cast_mut());
 static WAITING: Waiting = Waiting::new();
@@ -108,7 +107,7 @@ impl core::error::Error for AlreadyInstalled {}
 /// `Global.at(level, …)`. Until one is installed nothing is recorded.
 ///
 /// Two levels cap it: the features `max-level-N` of this crate, above which a site is no code at all,
-/// and the installed probe's `max_level`, above which a site is never armed.
+/// and the installed probe's [`max_level`](ProbeRef::max_level), above which a site is never armed.
 #[derive(Debug, Clone, Copy)]
 pub struct Global;
 
@@ -147,15 +146,7 @@ impl Global {
 impl Target for Global {
     type Clock = AutoClock;
 
-    const MAX_LEVEL: Level = if cfg!(feature = "max-level-0") {
-        Level::PULSE
-    } else if cfg!(feature = "max-level-1") {
-        Level::TIMING
-    } else if cfg!(feature = "max-level-2") {
-        Level::METADATA
-    } else {
-        Level::MAX
-    };
+    const MAX_LEVEL: Level = CAP;
 
     #[inline(always)]
     fn probe(&self) -> ProbeRef<'_, AutoClock> {
@@ -184,7 +175,7 @@ impl Target for Global {
     fn is_wanted(&self, level: Level) -> bool {
         !crate::OFF && level <= Self::MAX_LEVEL && {
             let installed = installed();
-            level <= installed.max_level && installed.probe.records(level)
+            level <= installed.probe.max_level() && installed.probe.records(level)
         }
     }
 
@@ -216,7 +207,7 @@ fn decide(site: &'static Site) -> Option<NameId> {
         return None;
     }
     let installed = installed();
-    if site.level() > installed.max_level {
+    if site.level() > installed.probe.max_level() {
         site.never(owner());
         return None;
     }

@@ -1,5 +1,9 @@
 //! The macros, and what each expands to.
 
+use tmrun_formats::Level;
+
+use crate::probe::CAP;
+
 /// Declares a probe: a type of that name whose one value is the probe. Its memory is a `static`, all
 /// zeros; its lanes are claimed one per thread on first use.
 ///
@@ -48,11 +52,12 @@ macro_rules! probe {
                 { SETTINGS.slots },
                 { SETTINGS.names },
             > = $crate::Probe::new();
-            static VIEW: $crate::ProbeRef<'static, $clock> = MEMORY.view();
+            const MAX_LEVEL: $crate::Level = SETTINGS.cap();
+
+            static VIEW: $crate::ProbeRef<'static, $clock> = MEMORY.view().capped(MAX_LEVEL);
 
             static ENTRY: $crate::Entry<$clock> = $crate::Entry::new(
-                MEMORY.view(),
-                SETTINGS.max_level,
+                MEMORY.view().capped(MAX_LEVEL),
                 // SAFETY: whoever calls it has the contract of `here`, word for word.
                 || unsafe { $crate::Target::here(&$name) },
             );
@@ -64,7 +69,7 @@ macro_rules! probe {
 
             impl $crate::Target for $name {
                 type Clock = $clock;
-                const MAX_LEVEL: $crate::Level = $crate::Level(SETTINGS.max_level);
+                const MAX_LEVEL: $crate::Level = MAX_LEVEL;
 
                 #[inline(always)]
                 fn probe(&self) -> $crate::ProbeRef<'_, $clock> {
@@ -165,6 +170,11 @@ pub struct Settings {
 impl Settings {
     /// 16 rings of 1 MiB, 4096 names, every level.
     pub const DEFAULT: Self = Self { lanes: 16, slots: 1 << 14, names: 4096, max_level: 3 };
+
+    /// The highest level that is compiled in, less what a feature `max-level-N` leaves out.
+    pub const fn cap(&self) -> Level {
+        if self.max_level < CAP.0 { Level(self.max_level) } else { CAP }
+    }
 }
 
 /// Opens a span that ends when the guard is dropped: `span!(target, "name")`, or in a library

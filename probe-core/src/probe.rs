@@ -69,10 +69,22 @@ impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize>
             arena: &self.arena,
             focused: &self.focused,
             image: self.image.view(),
+            max_level: Level::MAX,
             clock: PhantomData,
         }
     }
 }
+
+/// The level above which the features `max-level-N` leave all code out; the greatest one without.
+pub(crate) const CAP: Level = if cfg!(feature = "max-level-0") {
+    Level::PULSE
+} else if cfg!(feature = "max-level-1") {
+    Level::TIMING
+} else if cfg!(feature = "max-level-2") {
+    Level::METADATA
+} else {
+    Level::MAX
+};
 
 impl<C: Clock, const LANES: usize, const SLOTS: usize, const NAMES: usize> Default
     for Probe<C, LANES, SLOTS, NAMES>
@@ -104,6 +116,8 @@ pub struct ProbeRef<'p, C> {
     /// What the foci ask for of each node, by its id from 1.
     pub(crate) focused: &'p [ThresholdCell],
     pub(crate) image: ImageRef<'p>,
+    /// The greatest level that can be asked for: what is compiled in.
+    pub(crate) max_level: Level,
     pub(crate) clock: PhantomData<fn() -> C>,
 }
 
@@ -135,6 +149,23 @@ impl<'p, C> ProbeRef<'p, C> {
         self.lanes.len()
     }
 
+    /// The same where sites above this level are compiled out: nobody can ask for more. (`probe!` calls
+    /// it with its `max_level`.)
+    #[doc(hidden)]
+    pub const fn capped(mut self, level: Level) -> Self {
+        if level.0 < self.max_level.0 {
+            self.max_level = level;
+        }
+        self
+    }
+
+    /// The greatest level that can be asked for: of a probe that `probe!` declared its `max_level`, or
+    /// less where a feature `max-level-N` leaves more out. Who asks for more gets this, and the recording
+    /// says so.
+    pub const fn max_level(&self) -> Level {
+        self.max_level
+    }
+
     /// The same without lanes and without room for names.
     #[cfg(feature = "std")]
     pub(crate) const fn without_room(self) -> Self {
@@ -144,8 +175,9 @@ impl<'p, C> ProbeRef<'p, C> {
     /// The same for who needs no clock.
     #[cfg(feature = "std")]
     pub(crate) const fn without_clock(self) -> ProbeRef<'p, ()> {
-        let Self { shared, lanes, entries, index, arena, focused, image, .. } = self;
-        ProbeRef { shared, lanes, entries, index, arena, focused, image, clock: PhantomData }
+        let Self { shared, lanes, entries, index, arena, focused, image, max_level, .. } = self;
+        let clock = PhantomData;
+        ProbeRef { shared, lanes, entries, index, arena, focused, image, max_level, clock }
     }
 
     pub(crate) fn names(&self) -> Names<'p> {

@@ -157,6 +157,20 @@ fn above_the_compiled_level_nothing_is_recorded_and_nothing_is_evaluated() {
 }
 
 #[test]
+fn what_is_not_compiled_in_is_recorded_as_not_asked_for() {
+    probe!(static PROBE: lanes = 1, slots = 64, max_level = 1; clock = Counting);
+    let drain = start(*PROBE, Memory::default(), Level::NUMERICS);
+    assert_eq!((PROBE.max_level(), PROBE.level()), (Level::TIMING, Some(Level::TIMING)));
+    PROBE.set_level(Level::PULSE);
+    PROBE.set_level(Level::METADATA);
+    PROBE.set_focus("encoder.**", Level::NUMERICS).unwrap();
+    assert_eq!(PROBE.level(), Some(Level::TIMING));
+    let (_, file) = finish(drain);
+    let levels: Vec<_> = changes(&file).iter().map(|&(old, new, ..)| (old, new)).collect();
+    assert_eq!(levels, [(1, 1), (1, 0), (0, 1), (0, 1)], "the last is of the focus");
+}
+
+#[test]
 fn nothing_changes_the_level_of_a_probe_that_is_not_recorded() {
     static PROBE: Small = Small::new();
     let view = PROBE.view();

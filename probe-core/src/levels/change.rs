@@ -163,7 +163,7 @@ impl<C: Clock> ProbeRef<'_, C> {
     }
 
     pub(crate) fn set_level_from(&self, level: Level, source: LevelSource) {
-        let (levels, new) = (&self.shared.levels, level.min(Level::MAX));
+        let (levels, new) = (&self.shared.levels, level.min(self.max_level));
         levels.exclusively(|| {
             if let Some(old) = levels.threshold().level() {
                 let asked = Asked { focus: NameId::NONE, old, new, source };
@@ -175,7 +175,7 @@ impl<C: Clock> ProbeRef<'_, C> {
     /// Arms the sites as a recording starts, with foci by their patterns: at most as many as there
     /// are places, each pattern once.
     pub(crate) fn arm(&self, level: Level, foci: &[(NameId, Level)]) {
-        let (levels, new) = (&self.shared.levels, level.min(Level::MAX));
+        let (levels, new) = (&self.shared.levels, level.min(self.max_level));
         levels.exclusively(|| {
             // What a drain that ended unfinished left behind is not of this recording.
             levels.changes.clear();

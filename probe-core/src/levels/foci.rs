@@ -135,7 +135,7 @@ impl<C> ProbeRef<'_, C> {
         for (pattern, level) in asked {
             let name = self.pattern(pattern)?;
             foci.retain(|(other, _)| *other != name);
-            foci.push((name, level.min(Level::MAX)));
+            foci.push((name, level.min(self.max_level)));
         }
         foci.retain(|(_, level)| *level > Level::PULSE);
         if foci.len() > FOCI { Err(FocusError::Full(FOCI)) } else { Ok(foci) }
@@ -181,7 +181,7 @@ impl<C: Clock> ProbeRef<'_, C> {
         level: Level,
         source: LevelSource,
     ) -> Result<(), FocusError> {
-        let (levels, new) = (&self.shared.levels, level.min(Level::MAX));
+        let (levels, new) = (&self.shared.levels, level.min(self.max_level));
         if new == Level::PULSE || levels.threshold() == Threshold::OFF {
             Pattern::new(pattern).map_err(FocusError::Pattern)?;
             self.clear_focus_from(pattern, source);

@@ -9,6 +9,8 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use std::io;
 
+use tmrun_formats::Level;
+
 use super::SessionClock;
 use super::pages::Pages;
 use crate::image::{Codes, ImageRef, KEPT, PAGE, RECORDER_SLOTS};
@@ -173,6 +175,7 @@ impl Plan {
         // the caller promises the rest.
         unsafe {
             ProbeRef {
+                max_level: Level::MAX,
                 shared: self.shared.one(start),
                 lanes: self.lanes.all(start),
                 entries: self.entries.all(start),
