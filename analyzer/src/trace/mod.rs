@@ -8,7 +8,8 @@
 //! - **A child never leaves its parent**, to the nanosecond. What hung on a span that is lost, or that
 //!   does not have it, hangs on the deepest surviving ancestor that does, else on the innermost
 //!   surviving span of its lane that does, else on the root; each is listed. No time is altered.
-//! - **Other lanes hang on the root**, unclipped.
+//! - **Other lanes hang on the root**, unclipped. So does a detached span, which is a stretch of no lane;
+//!   a lane's part of one lies where the lane had it, and is called `<name> (segment)`.
 //! - **Ids are stable.** A span is `s<lane>.<id>`, padded so that text order is the order of opening;
 //!   a gradient is its lane and position, as in every other output.
 //! - **No claim outlives its evidence.** A plane that the run declared to be complete, and of which
@@ -44,7 +45,7 @@ use events::Events;
 use fact::Fact;
 use ids::Ids;
 use place::{Node, Tree};
-use row::Rows;
+use row::{Row, Rows};
 pub(crate) use run::step_of;
 use texts::Texts;
 pub use told::{LeftOut, MovedFacts, MovedSpan, NonFinite, Refuted, Told, ValueOf};
@@ -163,12 +164,14 @@ impl<'r> Trace<'r> {
             });
         }
         let texts = Texts::of(self.recording.meta());
+        let name =
+            |row: &Row| texts.name(row.name).unwrap_or_else(|| Texts::unnamed(row.name.0.into()));
         for (at, (row, parent)) in self.tree.rows.rows.iter().zip(&self.tree.parents).enumerate() {
             let is_measured = self.region.measured == Measured::Span(row.key.0, row.key.1);
             push(Span {
                 id: Cow::Borrowed(self.ids.text(Node::Span(at))),
                 parent: Some(Cow::Borrowed(self.ids.text(*parent))),
-                name: texts.name(row.name).unwrap_or_else(|| Texts::unnamed(row.name.0.into())),
+                name: if row.segment { segment(&name(row)) } else { name(row) },
                 kind: kind(row.kind),
                 step: step(row.step),
                 measured: is_measured,
@@ -178,6 +181,11 @@ impl<'r> Trace<'r> {
             });
         }
     }
+}
+
+/// What a lane's part of a detached span is called: the name alone is that of the whole, once.
+fn segment(name: &str) -> Cow<'static, str> {
+    Cow::Owned(format!("{name} (segment)"))
 }
 
 fn moved(tree: &Tree, ids: &Ids, at: usize) -> Option<MovedSpan> {

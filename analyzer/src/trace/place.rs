@@ -58,6 +58,16 @@ impl Tree {
     /// What a span hangs on, and whether that is not what was recorded.
     fn parent(&self, at: usize, row: &Row) -> (Node, bool) {
         let (lane, _) = row.key;
+        // No lane's time has a detached span, wherever it began; its parts are of the lanes that they
+        // are stretches of, and the detached span is around none of them.
+        if row.detached {
+            return (Node::Root, false);
+        }
+        if row.segment {
+            let around = self.rows.around(at);
+            let around = around.map(|around| self.within(around, lane, row.edges()));
+            return (around.unwrap_or_else(|| self.top(lane, row.edges())), false);
+        }
         let Some(parent) = row.parent.filter(|&parent| !self.is_behind_step(parent)) else {
             return (self.top(lane, row.edges()), false);
         };

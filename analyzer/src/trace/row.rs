@@ -30,6 +30,9 @@ pub(super) struct Row {
     pub(super) ended: bool,
     /// Whether it is a stretch of its lane, and so lies within one another.
     pub(super) of_lane: bool,
+    /// Whether it is a detached span, or a lane's part of one.
+    pub(super) detached: bool,
+    pub(super) segment: bool,
     pub(super) depth: u16,
     pub(super) kind: SpanKind,
     pub(super) step: ExecutionStep,
@@ -52,6 +55,8 @@ impl Row {
             last: span.end.max(header.ticks),
             ended: !given(flags::SPAN_OPEN),
             of_lane: !given(flags::SPAN_DETACHED) && !given(flags::SPAN_COMPLETED),
+            detached: given(flags::SPAN_DETACHED),
+            segment: given(flags::SPAN_SEGMENT),
             depth: span.depth,
             kind: span.kind,
             step: span.step,
@@ -69,6 +74,8 @@ impl Row {
             last: Self::NEVER,
             ended: false,
             of_lane: true,
+            detached: false,
+            segment: false,
             depth: span.depth,
             kind: SpanKind::FUNCTION,
             step: ExecutionStep::default(),
