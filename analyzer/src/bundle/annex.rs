@@ -201,6 +201,9 @@ pub struct AnnexClock<'a> {
 pub struct AnnexUnknown {
     /// Names that are not in the recording.
     pub names: u64,
+    /// Tensor events of tensors that nothing identifies.
+    #[serde(default)]
+    pub tensor_identities: u64,
     /// Operations whose inputs' bytes stand as 0.
     pub input_bytes: u64,
     /// Operations without dimensions, which stand as scalars.
@@ -304,6 +307,7 @@ impl<'a> Annex<'a> {
             left_out: left_out.map(|(what, &count)| (what.name().into(), count)).collect(),
             unknown: AnnexUnknown {
                 names: told.unnamed,
+                tensor_identities: told.unidentified_tensors,
                 input_bytes: told.unknown_input_bytes,
                 shapes: told.unknown_shapes,
                 truncated_inputs: told.truncated_inputs,

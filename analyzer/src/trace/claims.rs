@@ -39,6 +39,13 @@ const FREES: Lack = (
     "free is of storage of unknown origin",
     "frees are of storage of unknown origin",
 );
+const IDENTITIES: Lack =
+    (|told| told.unidentified_tensors, "tensor has no identity", "tensors have no identity");
+const STORAGES: Lack = (
+    |told| told.count(LeftOut::Storage),
+    "allocation or free is of storage without an identity",
+    "allocations and frees are of storage without an identity",
+);
 const RENAMED: Lack = (
     |told| told.renamed_storages.len() as u64,
     "storage came while one of its name was live",
@@ -58,13 +65,13 @@ const PLANES: [Plane; 7] = [
         name: "activations",
         level: |c| &mut c.activations,
         evidence: Planes::OPERATIONS.union(Planes::TENSORS).union(Planes::LOGICAL_MEMORY),
-        lacks: &[SHAPES, FREES, RENAMED],
+        lacks: &[SHAPES, IDENTITIES, STORAGES, FREES, RENAMED],
     },
     Plane {
         name: "tensors",
         level: |c| &mut c.tensors,
         evidence: Planes::TENSORS,
-        lacks: &[SHAPES],
+        lacks: &[SHAPES, IDENTITIES],
     },
     Plane {
         name: "gradients",
@@ -76,7 +83,7 @@ const PLANES: [Plane; 7] = [
         name: "logical_memory",
         level: |c| &mut c.logical_memory,
         evidence: Planes::LOGICAL_MEMORY,
-        lacks: &[FREES, RENAMED],
+        lacks: &[STORAGES, FREES, RENAMED],
     },
     Plane {
         name: "physical_memory",

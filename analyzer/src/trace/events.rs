@@ -212,6 +212,9 @@ impl<'t, 'd> Events<'t, 'd> {
         let device = self.texts.device(tensor.device);
         if head.flags & flags::TENSOR_CONTEXT == 0 {
             let id = Id::tensor(tensor.tensor, head.flags, flags::TENSOR_NAMED);
+            let is_unknown = id.given().is_none();
+            self.told.unidentified_tensors =
+                self.told.unidentified_tensors.saturating_add(is_unknown.into());
             let tensor_id = self.known_tensor(id, fact);
             self.document.tensors.push(trace::Tensor {
                 span_id: span_id.clone(),
@@ -346,6 +349,9 @@ impl<'t, 'd> Events<'t, 'd> {
         let head = head.header();
         let storage = Id::storage(event.storage, head.flags, flags::STORAGE_NAMED);
         let tensor = Id::tensor(event.tensor, head.flags, flags::TENSOR_NAMED);
+        if storage.given().is_none() {
+            return self.told.leave_out(LeftOut::Storage);
+        }
         let storage_id = if allocates {
             let given = self.id(storage);
             let (name, is_renamed) = self.storages.allocate(&event, storage, tensor, given);

@@ -20,15 +20,25 @@ type Key = (u8, u64, bool);
 
 struct Held<'d> {
     bytes: u64,
+    /// It has ended, and the trace does not have when: something else was of its name since.
+    is_over: bool,
     /// The tensors that lie in it.
     tensors: Vec<(u64, bool)>,
     name: Cow<'d, str>,
 }
 
 impl<'d> Storages<'d> {
-    /// The name of the storage that is freed; `None` when it is not known to be live.
+    /// The name of the storage that is freed; `None` when it is not known to be live. A free of another
+    /// size is of another storage of that name, whose allocation was not seen, and neither was the end of
+    /// the one that is known.
     pub(super) fn free(&mut self, event: &Alloc, id: Id) -> Option<Cow<'d, str>> {
-        self.live.remove(&key(event, id)).map(|held| held.name)
+        let key = key(event, id);
+        let held = self.live.get_mut(&key)?;
+        held.is_over |= held.bytes != event.bytes;
+        if held.is_over {
+            return None;
+        }
+        self.live.remove(&key).map(|held| held.name)
     }
 
     /// The name of the storage that a tensor gets, `given` being its id's; and whether it had to take
@@ -46,7 +56,11 @@ impl<'d> Storages<'d> {
     ) -> (Cow<'d, str>, bool) {
         let (key, tensor) = (key(event, id), (tensor.value, tensor.named));
         let is_taken = match self.live.get_mut(&key) {
-            Some(held) if held.bytes == event.bytes && !held.tensors.contains(&tensor) => {
+            Some(held)
+                if !held.is_over
+                    && held.bytes == event.bytes
+                    && !held.tensors.contains(&tensor) =>
+            {
                 held.tensors.push(tensor);
                 return (held.name.clone(), false);
             }
@@ -59,7 +73,8 @@ impl<'d> Storages<'d> {
         } else {
             given
         };
-        let held = Held { bytes: event.bytes, tensors: vec![tensor], name: name.clone() };
+        let (bytes, tensors) = (event.bytes, vec![tensor]);
+        let held = Held { bytes, is_over: false, tensors, name: name.clone() };
         self.live.insert(key, held);
         (name, is_taken)
     }

@@ -41,6 +41,8 @@ left_out! {
     Range "value_ranges",
     /// Frees of storage of which no allocation is known.
     Free "frees_of_unknown_storage",
+    /// Allocations and frees of storage that nothing identifies.
+    Storage "memory_events_of_unidentified_storage",
     /// Samples of device memory that say nothing.
     EmptySample "empty_device_memory_samples",
     /// Device intervals of no length.
@@ -91,6 +93,8 @@ pub struct Told {
     pub truncated_inputs: u64,
     /// Names that no intact frame defines.
     pub unnamed: u64,
+    /// Tensor events of tensors that nothing identifies.
+    pub unidentified_tensors: u64,
     /// Values that are not finite, which JSON cannot tell apart.
     pub non_finite: Vec<NonFinite>,
     /// Planes that were declared to be complete and are not.
