@@ -15,7 +15,8 @@ use candle_graph_v10::cli::trace_cli::{QueryOptions, TraceQueryKind as Kind, run
 use serde_json::Value;
 use tmrun::capture::{
     CaptureBegin, CaptureContract, CaptureFault, CapturePlan, CaptureRun, ExecutionStep,
-    MeasurementScope, ProfileRun, PublicationStatus, PublishFault, SpanKind, TraceSession,
+    MeasurementScope, ProfileRun, PublicationReceipt, PublicationStatus, PublishFault, SpanKind,
+    TraceSession,
 };
 use words::without_reasons;
 
@@ -50,6 +51,11 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
+/// As an application writes it: the receipt has a name, and a path that is one.
+fn evidence_of(receipt: &PublicationReceipt) -> PathBuf {
+    receipt.bundle_path.join("evidence.json")
+}
+
 #[test]
 fn a_capture_is_published_once_and_found_by_who_tries_again() -> Tested {
     let folder = tempfile::tempdir()?;
@@ -63,6 +69,7 @@ fn a_capture_is_published_once_and_found_by_who_tries_again() -> Tested {
 
     let theirs = neighbour::artifact::verify_bundle(&destination)?;
     assert_eq!(theirs.run_id, receipt.run_id);
+    assert!(evidence_of(&receipt).is_file());
     assert_eq!(theirs.manifest_sha256, receipt.verification.manifest_sha256);
     let trace = neighbour::parse_trace(destination.join("trace.jsonl"))?;
     let health = neighbour::trace::analyze_health(&trace);

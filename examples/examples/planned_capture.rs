@@ -32,7 +32,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 capture.publish()?
             }
         };
-        println!("{} in {}", receipt.status, receipt.bundle_path);
+        println!("{} in {}", receipt.status, receipt.bundle_path.display());
     }
     Ok(())
 }

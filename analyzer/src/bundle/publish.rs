@@ -44,7 +44,7 @@ pub struct Request<'q> {
 #[derive(Debug, Clone)]
 pub struct Publication {
     /// The receipt.
-    pub receipt: PublicationReceipt<'static>,
+    pub receipt: PublicationReceipt,
     /// Where it was published before: in what that differs from this one, and is the same planned
     /// capture all the same.
     pub differing: Vec<Differing>,
@@ -203,8 +203,8 @@ fn settle(
     let receipt = PublicationReceipt {
         schema: PublicationSchema,
         status: PublicationStatus::Published,
-        bundle_path: place.path.display().to_string().into(),
-        run_id: verification.run_id.clone(),
+        bundle_path: place.path.clone(),
+        run_id: verification.run_id.clone().into_owned(),
         verification,
     };
     Ok(Publication { receipt, differing: Vec::new(), lost, invalid })

@@ -38,7 +38,7 @@ impl Differing {
 
 /// A capture that is published already.
 pub(super) struct Found {
-    pub(super) receipt: PublicationReceipt<'static>,
+    pub(super) receipt: PublicationReceipt,
     /// Fields that make it no other planned capture.
     pub(super) differing: Vec<Differing>,
     /// Why its trace is structurally invalid.
@@ -66,8 +66,8 @@ pub(super) fn reconcile(place: &Place, planned: &TraceRun) -> Result<Option<Foun
     let receipt = PublicationReceipt {
         schema: PublicationSchema,
         status: PublicationStatus::AlreadyPublished,
-        bundle_path: place.path.display().to_string().into(),
-        run_id: verification.run_id.clone(),
+        bundle_path: place.path.clone(),
+        run_id: verification.run_id.clone().into_owned(),
         verification,
     };
     Ok(Some(Found { receipt, differing, invalid }))

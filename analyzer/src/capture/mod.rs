@@ -84,7 +84,7 @@ pub use tmrun_probe_core::session::*;
 )]
 pub enum CaptureBegin {
     /// It is published already, and was verified anew.
-    AlreadyPublished(Box<PublicationReceipt<'static>>),
+    AlreadyPublished(Box<PublicationReceipt>),
     /// It is recorded from now on.
     Active(CaptureRun),
 }
@@ -154,7 +154,7 @@ impl CaptureRun {
     ///
     /// When it could not be recorded to its end, has not exactly one measured region, or cannot be
     /// published: then what was recorded is kept.
-    pub fn publish(self) -> Result<PublicationReceipt<'static>, CaptureError> {
+    pub fn publish(self) -> Result<PublicationReceipt, CaptureError> {
         Ok(self.finish()?.receipt)
     }
 
@@ -175,7 +175,7 @@ impl CaptureRun {
     pub fn publish_failed(
         self,
         reason: impl AsRef<str>,
-    ) -> Result<PublicationReceipt<'static>, CaptureError> {
+    ) -> Result<PublicationReceipt, CaptureError> {
         Ok(self.finish_failed(reason)?.receipt)
     }
 

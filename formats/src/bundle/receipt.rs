@@ -3,8 +3,9 @@
 use super::BundleSchema;
 use crate::published::label::label;
 use crate::words::words;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::borrow::Cow;
+use std::path::{Path, PathBuf};
 
 label! {
     /// The schema of a [`BundleReceipt`].
@@ -93,17 +94,22 @@ words! {
 
 /// A planned capture is published, and was verified where it lies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PublicationReceipt<'a> {
+pub struct PublicationReceipt {
     /// The label.
     pub schema: PublicationSchema,
     /// Whether this call published it.
     pub status: PublicationStatus,
-    /// The bundle's directory, as it was named.
-    pub bundle_path: Cow<'a, str>,
+    /// The bundle's directory, as it was named. (JSON has what of it is text.)
+    #[serde(serialize_with = "as_text")]
+    pub bundle_path: PathBuf,
     /// The run that is published; another one than was captured, where a retry found it.
-    pub run_id: Cow<'a, str>,
+    pub run_id: String,
     /// The receipt of the bundle at its place.
-    pub verification: BundleReceipt<'a>,
+    pub verification: BundleReceipt<'static>,
+}
+
+fn as_text<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 words! {

@@ -47,24 +47,21 @@ fn receipts_are_the_neighbours() {
         serde_json::to_string_pretty(&theirs::verify_bundle(&bundle).expect("receipt"));
     let verification = verification.expect("text");
 
-    assert_same_text::<PublicationReceipt<'static>>(&publication, "publication");
+    assert_same_text::<PublicationReceipt>(&publication, "publication");
     assert_same_text::<BundleReceipt<'static>>(&verification, "verification");
     let labels = [
         ("/schema", "candle-graph/publication/1"),
         ("/verification/schema", "candle-graph/bundle-verification/1"),
         ("/verification/bundle_schema", BUNDLE.1),
     ];
-    assert_same_verdicts::<PublicationReceipt<'static>, theirs::PublicationReceipt>(
-        &publication,
-        &labels,
-    );
+    assert_same_verdicts::<PublicationReceipt, theirs::PublicationReceipt>(&publication, &labels);
     let labels = [("/schema", "candle-graph/bundle-verification/1"), ("/bundle_schema", BUNDLE.1)];
     assert_same_verdicts::<BundleReceipt<'static>, theirs::BundleVerificationReceipt>(
         &verification,
         &labels,
     );
 
-    let receipt: PublicationReceipt<'_> = serde_json::from_str(&publication).expect("receipt");
+    let receipt: PublicationReceipt = serde_json::from_str(&publication).expect("receipt");
     assert_eq!(receipt.status, PublicationStatus::Published);
     assert_eq!(receipt.verification, serde_json::from_str(&verification).expect("receipt"));
 }
