@@ -148,6 +148,41 @@ fn what_hangs_elsewhere_than_was_recorded_is_listed_with_both_places() {
 }
 
 #[test]
+fn a_capture_that_failed_for_its_gradients_has_graph_and_origin_too() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = bundles::failed_for_nan_gradient(&folder.path().join("run.tmrun"));
+    let root = folder.path().join("bundle");
+    publish_at(&file, None, &root, &mut |_| Ok(())).expect("it is published");
+    let evidence = json(&root.join("evidence.json"));
+    assert_eq!(evidence["health"]["capture_complete"], false);
+    assert!(evidence.get("graph").is_none());
+    let text = std::fs::read_to_string(root.join(ANNEX)).expect("text");
+    let annex: Annex<'_> = serde_json::from_str(&text).expect("an annex");
+    let graph = annex.graph.as_ref().expect("the graph that the evidence has not");
+    assert!(graph.spans.iter().any(|span| span.name == "backward"));
+    assert_eq!(annex.origin.as_ref().map(|value| &*value.label), Some("loss"));
+    let semantic = semantic(&root).expect("it can be derived");
+    assert_eq!(semantic.mismatches, []);
+
+    // What is asked of it has both: where it was, and when.
+    let ask = |kind: &str| {
+        let root = root.to_str().expect("text");
+        let output = support::command::tmrun(&["query", root, "--kind", kind]);
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{kind}: {error}");
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    assert_eq!(ask("slowest-host")["result"]["entrypoint"], "example::update");
+    let gradient = ask("gradients")["result"]["non_finite"]["rows"][0].clone();
+    let backward = graph.spans.iter().find(|span| span.name == "backward").expect("the span");
+    assert_eq!((&gradient["key"], &gradient["span_id"]), (&"w".into(), &of!(backward.id)));
+    assert!(gradient["timestamp_ns"].as_u64() > Some(0), "{gradient}");
+    let loss = ask("tensor-stats")["result"]["non_finite"]["rows"][0].clone();
+    assert_eq!(loss["label"], "loss");
+    assert!(loss["span_id"].is_string() && loss["timestamp_ns"].is_u64(), "{loss}");
+}
+
+#[test]
 fn what_no_format_of_the_neighbour_has_a_place_for_is_in_the_annex() {
     each(|case, root| {
         let text = std::fs::read_to_string(root.join(ANNEX)).expect("text");

@@ -58,9 +58,9 @@ pub fn derive<'d>(
     })
 }
 
-/// The graph of a complete capture that its gradients alone make invalid: what a NaN among them takes
-/// out of the [evidence](derive()) when it is wanted most. `None` where the evidence has it, or where
-/// anything else is wrong.
+/// The graph of a capture that its gradients alone make invalid, also of one that failed for them: what a
+/// NaN among them takes out of the [evidence](derive()) when it is wanted most. `None` where the evidence
+/// has it, or where anything else is wrong.
 ///
 /// # Errors
 /// As those of [`derive()`].
@@ -70,7 +70,7 @@ pub fn graph_despite_gradients<'d>(
 ) -> Result<Option<Graph<'d>>, EvidenceError> {
     let of_gradients = |issue: &HealthIssue<'_>| issue.code.as_str().contains("gradient");
     let mut errors = health.issues.iter().filter(|i| i.severity == HealthSeverity::Error);
-    if health.structurally_valid || !health.capture_complete || !errors.all(of_gradients) {
+    if health.structurally_valid || !errors.all(of_gradients) {
         return Ok(None);
     }
     let index = Index::of(trace)?;

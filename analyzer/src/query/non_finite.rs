@@ -17,6 +17,8 @@ const ROWS: usize = 50;
 pub struct NonFiniteStats<'e> {
     /// The label of the statistics.
     pub label: &'e str,
+    /// The span that they were recorded within.
+    pub span_id: &'e str,
     /// When, in nanoseconds of the trace.
     pub timestamp_ns: u64,
     /// How many are NaN.
@@ -40,6 +42,7 @@ pub(super) fn stats<'e>(
     let rows: Vec<_> = wanted
         .map(|one| NonFiniteStats {
             label: &one.label,
+            span_id: &one.span_id,
             timestamp_ns: one.timestamp_ns,
             nan: one.nan,
             infinite: one.infinite,
@@ -57,6 +60,10 @@ pub struct GradientNorm<'e> {
     pub root: &'e str,
     /// Its key below that.
     pub key: &'e str,
+    /// The span that it was recorded within.
+    pub span_id: &'e str,
+    /// When, in nanoseconds of the trace.
+    pub timestamp_ns: u64,
     /// `NaN`, `+Inf`, `-Inf`; `None` where it was recorded as not finite and no more.
     pub norm: Option<&'static str>,
 }
@@ -73,7 +80,13 @@ pub(super) fn gradients<'e>(
     let odd = gradients.filter(|one| one.state == GradientState::NonFinite).zip(norms);
     let wanted = odd.filter(|(one, _)| wants_gradient(question, &one.root, &one.key));
     let rows: Vec<_> = wanted
-        .map(|(one, norm)| GradientNorm { root: &one.root, key: &one.key, norm: word(norm) })
+        .map(|(one, odd)| GradientNorm {
+            root: &one.root,
+            key: &one.key,
+            span_id: &odd.span_id,
+            timestamp_ns: odd.timestamp_ns,
+            norm: word(odd),
+        })
         .collect();
     Some(Bounded::of(rows, ROWS))
 }

@@ -83,6 +83,19 @@ pub fn inference(path: &Path) -> Vec<u8> {
 
 /// A captured update that promised all of its gradients, one of which is not finite.
 pub fn nan_gradient(path: &Path) -> Vec<u8> {
+    let session = with_nan_gradient(path);
+    session.finish().expect("it ends");
+    std::fs::read(path).expect("the file")
+}
+
+/// The same, given up for it.
+pub fn failed_for_nan_gradient(path: &Path) -> Vec<u8> {
+    let session = with_nan_gradient(path);
+    session.finish_failed("the loss is NaN").expect("it ends");
+    std::fs::read(path).expect("the file")
+}
+
+fn with_nan_gradient(path: &Path) -> TraceSession {
     let expected = ["a", "w"].map(|key| ExpectedGradient::new("vb", key, "all"));
     let families = vec![GradientFamilyContract::active("all", 1)];
     let contract = GradientContract::new(expected.into(), families).expect("a contract");
@@ -103,8 +116,7 @@ pub fn nan_gradient(path: &Path) -> Vec<u8> {
         gradient.expect("recorded");
         drop(backward);
     }
-    session.finish().expect("it ends");
-    std::fs::read(path).expect("the file")
+    session
 }
 
 /// Three steps; in the middle of the second a chunk is damaged, and the run had promised all.
