@@ -214,6 +214,44 @@ fn a_step_that_broke_off_is_said_to_and_lasts_until_then() {
 }
 
 #[test]
+fn what_has_no_path_is_counted_and_never_left_out_silently() {
+    let file = named(Builder::started()).records(0, &one_step(1, 10_000, [10, 20], 0)).finish();
+    let recording = tmrun::scan::Recording::open(&file, "in").unwrap();
+    let region = tmrun::slice::Region::of(&recording, Some(1)).unwrap();
+    let trace = tmrun::trace::Trace::of(&recording, &region);
+    let text = trace.derive().document.write(Vec::new()).unwrap();
+    let lines: Vec<Value> =
+        text.split(|&b| b == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+    let span = lines.iter().find(|line| line["name"] == "layer.0").unwrap();
+    let like = |id: &str, parent: &str| {
+        let mut span = span.clone();
+        (span["id"], span["parent_id"]) = (id.into(), parent.into());
+        span
+    };
+    let op = json!({"kind": "op", "span_id": "round", "op_name": "matmul", "timestamp_ns": 10,
+        "duration_ns": 5, "inputs": [], "shape": [], "dtype": "f32", "device": "cpu",
+        "input_dense_bytes": 0});
+    let odd = [like("round", "about"), like("about", "round"), like("orphan", "nobody"), op];
+    let last = lines.len() - 1;
+    let all = lines[..last].iter().chain(&odd).chain(&lines[last..]);
+    let all: String = all.map(|line| format!("{line}\n")).collect();
+
+    let folder = Folder::with(&file);
+    std::fs::write(folder.path("odd.jsonl"), all).unwrap();
+    let (code, found, err) = diff(&folder, &["in.tmrun", "odd.jsonl", "--step", "1"]);
+    assert_eq!(code, 3, "{err}");
+    assert!(err.contains("odd.jsonl") && err.contains("2 spans and 1 operation"), "{err}");
+    let without = |side: &str| {
+        (found[side]["spans_without_path"].clone(), found[side]["operations_without_path"].clone())
+    };
+    assert_eq!((without("a"), without("b")), ((0.into(), 0.into()), (2.into(), 1.into())));
+    // One whose parent is not there is still what it is.
+    let rows = found["spans"]["rows"].as_array().unwrap();
+    let orphan = rows.iter().find(|row| row["path"] == json!(["layer.0"])).unwrap();
+    assert_eq!(orphan["only_in"], "b");
+}
+
+#[test]
 fn one_file_needs_two_steps() {
     let file = named(Builder::started()).records(0, &one_step(1, 10_000, [10, 20], 0)).finish();
     let folder = Folder::with(&file);

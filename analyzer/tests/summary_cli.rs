@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use support::command::tmrun;
+use support::Builder;
+use support::command::{Folder, tmrun};
+use support::record::{measured_span, step};
 
 /// Codes of errors, codes of warnings and capabilities that are invalid; the words that every sample
 /// without an error shares are left out.
@@ -174,4 +176,36 @@ fn standard_input_is_a_trace_too_and_a_folder_is_none() {
     assert_eq!(summary["schema"], "tmrun/summary/1");
     let output = tmrun(&["summary", folder().to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_measured_region_of_several_steps_is_said_to_be_of_several() {
+    let steps = |last: u64| {
+        let marks = (2..=last).flat_map(|n| [step(n * 100, n, false), step(n * 100 + 50, n, true)]);
+        let mut records: Vec<_> = marks.collect();
+        records.insert(0, step(50, 1, false));
+        records.insert(1, step(60, 1, true));
+        records.push(measured_span(190, 2_000, 1, 1));
+        Folder::with(&Builder::started().records(0, &records).finish())
+    };
+    let folder = steps(4);
+    for arguments in [
+        &["summary", "in.tmrun", "--json"][..],
+        &["overview", "in.tmrun"],
+        &["query", "in.tmrun", "--kind", "labels"],
+    ] {
+        let (code, out, err) = folder.tmrun(arguments);
+        let out: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((code, &out["input"]["step"]), (0, &Value::Null), "{arguments:?}: {out}");
+        assert!(err.contains("several steps (2 to 4)") && err.contains("--step"), "{err}");
+    }
+    let (_, page, _) = folder.tmrun(&["summary", "in.tmrun"]);
+    assert!(page.contains("steps 2 to 4 on"), "{page}");
+    let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "-o", "out"]);
+    assert!(code == 0 && err.contains("several steps (2 to 4)"), "{code}: {err}");
+    // Of one step it is that invocation.
+    let (_, out, err) = steps(2).tmrun(&["summary", "in.tmrun", "--json"]);
+    let out: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((&*err, &out["input"]["region"]), ("", &"measured_span".into()));
+    assert!(out["input"]["step"].is_u64(), "{out}");
 }

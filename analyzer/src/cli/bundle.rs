@@ -62,6 +62,7 @@ pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
     let input = Input::open(&args.file)?;
     let recording = open::recording(&input, input.name())?;
     let region = Region::of(&recording, args.step)?;
+    open::say_if_several_steps(input.name(), region.several_steps());
     for left in leftovers(&args.output) {
         let left = left.display();
         say(format_args!(
@@ -80,12 +81,15 @@ pub(super) fn run(args: &BundleArgs) -> Result<Outcome, Failure> {
         for differing in &published.differing {
             say(format_args!(
                 "{}: was published before, and stays: its {} is {}, not {}",
-                receipt.bundle_path, differing.field, differing.published, differing.planned
+                receipt.bundle_path.display(),
+                differing.field,
+                differing.published,
+                differing.planned
             ));
         }
     }
     if let Some(invalid) = &published.invalid {
-        say(format_args!("{}: its trace is {invalid}", receipt.bundle_path));
+        say(format_args!("{}: its trace is {invalid}", receipt.bundle_path.display()));
     }
     OutputArgs::stdout().write_json(receipt)?;
     open::say_if_not_finished(&recording);

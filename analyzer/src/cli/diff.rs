@@ -9,7 +9,7 @@ use tmrun::source::{Source, Subject};
 
 use super::loss::Loss;
 use super::output::OutputArgs;
-use super::{Failure, Outcome, open};
+use super::{Failure, Outcome, open, say};
 
 /// Hold two invocations against each other: where the time went, which statistics moved
 #[derive(Debug, Clone, clap::Args)]
@@ -23,7 +23,8 @@ Exit codes:
   1  an input is unreadable or has no such step
   2  the command line is wrong; also when a recording has several invocations and no --step chose
      one
-  3  done, but evidence was lost inside one of the two; standard error says what
+  3  done, but evidence was lost inside one of the two, or what has no path was left out; standard
+     error says what
 
 Examples:
   tmrun diff run.tmrun --step 4710 --step 4711
@@ -84,11 +85,26 @@ pub(super) fn run(args: &DiffArgs) -> Result<Outcome, Failure> {
 
 fn write(args: &DiffArgs, subjects: [&Subject<'_>; 2]) -> Result<Outcome, Failure> {
     let [a, b] = subjects;
+    for subject in subjects {
+        open::say_if_several_steps(subject.input.path, subject.several_steps);
+    }
     let limit = if args.all { usize::MAX } else { args.limit };
     let found =
         open::told(&format!("{} and {}", a.input.path, b.input.path), diff(subjects, limit))?;
     args.output.write_document(args.json, &found, text::page)?;
-    let outcomes = subjects.map(|subject| Loss::of_gaps(subject.lost()).outcome(&name(subject)));
+    let mut outcomes =
+        subjects.map(|subject| Loss::of_gaps(subject.lost()).outcome(&name(subject)));
+    for ((subject, side), outcome) in
+        subjects.into_iter().zip([&found.a, &found.b]).zip(&mut outcomes)
+    {
+        if let Some(without) = text::without_path(side) {
+            say(format_args!(
+                "{}: {without}: their parents go in a circle, or their span is not there",
+                name(subject)
+            ));
+            *outcome = Outcome::Lost;
+        }
+    }
     Ok(if outcomes.contains(&Outcome::Lost) { Outcome::Lost } else { Outcome::Done })
 }
 

@@ -36,6 +36,7 @@ pub(super) fn evidence(
     let opened = self::source(&source)?;
     let part = opened.part(step)?;
     let subject = part.subject();
+    say_if_several_steps(source.name(), subject.several_steps);
     let evidence =
         told(source.name(), derive(subject.trace(), subject.gpu.clone(), subject.told()))?;
     look(source.name(), &subject, &evidence)
@@ -44,6 +45,16 @@ pub(super) fn evidence(
 /// Says of which input nothing can be said.
 pub(super) fn told<T>(name: &str, said: Result<T, EvidenceError>) -> Result<T, Failure> {
     said.map_err(|error| Failure::Evidence { name: name.to_owned(), error })
+}
+
+/// Says that what is looked at as one invocation is several steps.
+pub(super) fn say_if_several_steps(name: &str, steps: Option<(u64, u64)>) {
+    if let Some((first, last)) = steps {
+        say(format_args!(
+            "{name}: its measured region covers several steps ({first} to {last}) and is taken as one \
+             invocation: choose one of them with --step"
+        ));
+    }
 }
 
 /// Says that the file has no trailer, when that is all that is the matter with it.

@@ -9,7 +9,7 @@ use tmrun_formats::evidence::{CapabilityKind, Evidence, HealthSeverity};
 
 use super::loss::Loss;
 use super::output::OutputArgs;
-use super::text::{duration, number, plain, plural};
+use super::text::{duration, number, plain, plural, steps};
 use super::{Failure, Outcome, open};
 
 /// Show the first look at one invocation: a page, whatever it is of
@@ -61,7 +61,7 @@ fn page(subject: &Subject<'_>, evidence: &Evidence<'_>) -> String {
         let _ = writeln!(out, "{name:<9} {value}");
     };
     let run = &evidence.provenance;
-    let what = format!("{}, {}, step {}", run.entrypoint, run.phase, number(run.capture_step));
+    let what = format!("{}, {}, {}", run.entrypoint, run.phase, steps(subject));
     line("run", format!("{} on {}", plain(&what), plain(&run.device)));
     let issues = &evidence.health.issues;
     let count = |severity| issues.iter().filter(|one| one.severity == severity).count() as u64;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use tmrun::escape::escaped;
 pub(super) use tmrun::readable::{duration, number, plural};
+use tmrun::source::Subject;
 
 /// The longest text from a file that a line shows.
 const LONGEST: usize = 120;
@@ -38,6 +39,14 @@ pub(super) fn ends(text: &str, longest: usize) -> Cow<'_, str> {
 pub(super) fn change(ns: f64) -> String {
     let sign = if ns < 0.0 { '-' } else { '+' };
     format!("{sign}{}", duration(ns.abs()))
+}
+
+/// Which step a subject is of, or which ones.
+pub(super) fn steps(subject: &Subject<'_>) -> String {
+    match subject.several_steps {
+        Some((first, last)) => format!("steps {} to {}", number(first), number(last)),
+        None => format!("step {}", number(subject.trace().run.capture_step)),
+    }
 }
 
 /// A moment, in seconds since the first calibration.

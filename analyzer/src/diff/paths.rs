@@ -132,7 +132,9 @@ impl<'d> Paths<'d> {
             let above = above.and_then(|above| places.get(above).copied());
             let place = match above {
                 Some(above) => self.place(above, &it.name, false),
-                None => ROOT,
+                None if it.parent.is_none() => ROOT,
+                // What its parent was is lost, but not what it is.
+                None => self.place(ROOT, &it.name, false),
             };
             if let Some(known) = places.get_mut(span) {
                 *known = place;

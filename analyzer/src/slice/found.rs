@@ -18,6 +18,8 @@ pub(super) struct Found {
     pub(super) regions: Vec<MeasuredSpan>,
     /// The least and the greatest step.
     pub(super) steps: Option<(u64, u64)>,
+    /// Where steps begin and which; empty where one step is asked for.
+    begins: Vec<(Ticks, u64)>,
 }
 
 /// A measured span.
@@ -33,7 +35,7 @@ pub(super) struct MeasuredSpan {
 
 impl MeasuredSpan {
     /// As a region, of an invocation that has at least this extent.
-    pub(super) fn region(&self, invocation: Option<(Ticks, Ticks)>) -> Region {
+    fn region(&self, invocation: Option<(Ticks, Ticks)>, steps: Option<(u64, u64)>) -> Region {
         let (first, last) = invocation.unwrap_or((self.first, self.last));
         Region {
             measured: Measured::Span(self.lane, self.id),
@@ -44,6 +46,7 @@ impl MeasuredSpan {
             ended: self.ended,
             edge_lost: false,
             phase: self.phase,
+            steps,
             extent: (first.min(self.first), last.max(self.last)),
         }
     }
@@ -96,6 +99,13 @@ impl Found {
         found
     }
 
+    /// A measured span as the region of an invocation that has at least this extent.
+    pub(super) fn region(&self, span: &MeasuredSpan, extent: Option<(Ticks, Ticks)>) -> Region {
+        let within = self.begins.iter().filter(|(at, _)| (span.first..=span.last).contains(at));
+        let steps = within.map(|&(_, number)| (number, number)).reduce(hull);
+        span.region(extent, steps)
+    }
+
     fn chunk(&mut self, chunk: &RecordChunk<'_>, step: Option<u64>) {
         let lane = chunk.lane();
         let mut state = chunk.step();
@@ -130,9 +140,11 @@ impl Found {
     /// A step mark.
     fn mark(&mut self, lane: LaneId, record: &Record, mark: &Step, step: Option<u64>) {
         let (number, phase) = (mark.number, mark.phase);
-        let (least, greatest) = self.steps.unwrap_or((number, number));
-        self.steps = Some((least.min(number), greatest.max(number)));
+        self.steps = self.steps.into_iter().chain([(number, number)]).reduce(hull);
         let header = record.header();
+        if step.is_none() && header.flags & flags::STEP_END == 0 {
+            self.begins.push((header.ticks, number));
+        }
         if Some(number) != step || header.flags & flags::STEP_MICRO_BATCH != 0 {
             return;
         }
@@ -179,10 +191,13 @@ impl Found {
             self.see(lane, seen);
         }
         self.regions.extend(other.regions);
-        self.steps = match (self.steps, other.steps) {
-            (Some((a, b)), Some((c, d))) => Some((a.min(c), b.max(d))),
-            (one, other) => one.or(other),
-        };
+        self.begins.extend(other.begins);
+        self.steps = self.steps.into_iter().chain(other.steps).reduce(hull);
         self
     }
+}
+
+/// The least and the greatest of both.
+fn hull((a, b): (u64, u64), (c, d): (u64, u64)) -> (u64, u64) {
+    (a.min(c), b.max(d))
 }

@@ -27,6 +27,9 @@ pub struct Region {
     pub edge_lost: bool,
     /// What it does; 0 stands for the run's phase.
     pub phase: Phase,
+    /// The least and the greatest step that begins in it, unless it is a step itself. One invocation
+    /// has one at most; what is said of several is said of them together.
+    pub steps: Option<(u64, u64)>,
     /// From its first moment on any lane to its last. A recording without steps is of one invocation,
     /// and what it says before and behind the measured span is said of that: then all of it.
     pub extent: (Ticks, Ticks),
@@ -101,10 +104,20 @@ impl fmt::Display for RegionError {
                 "{file}: step {step} is there {times} times on its lane, and evidence is of one \
                  invocation: number steps without repeating one"
             ),
+            Self::NotOneRegion { file, regions: 0, steps: None } => write!(
+                f,
+                "{file}: no span says that it is the measured region, and it has no steps: it has \
+                 nothing that evidence could be of"
+            ),
             Self::NotOneRegion { file, regions: 0, steps: found } => write!(
                 f,
                 "{file}: no span says that it is the measured region; {}: choose one with --step",
                 steps(found)
+            ),
+            Self::NotOneRegion { file, regions, steps: None } => write!(
+                f,
+                "{file}: {regions} spans say that they are the measured region, evidence is of one, and \
+                 it has no steps to choose from: record each invocation into a file of its own"
             ),
             Self::NotOneRegion { file, regions, steps: found } => write!(
                 f,
@@ -136,7 +149,10 @@ impl Region {
         let Some(number) = step else {
             let failed = recording.meta().terminal.is_none_or(|terminal| !terminal.complete);
             return match found.regions[..] {
-                [region] => Ok(region.region(steps.map_or_else(|| covered(recording), |_| None))),
+                [span] => {
+                    let extent = steps.map_or_else(|| covered(recording), |_| None);
+                    Ok(found.region(&span, extent))
+                }
                 [] if failed && steps.is_none() => Ok(Self::of_run(recording)),
                 _ => {
                     let regions = found.regions.len() as u64;
@@ -194,6 +210,7 @@ impl Region {
             ended: seen.end.is_some() && lost_end.is_none(),
             edge_lost: lost_begin.or(lost_end).is_some(),
             phase: seen.phase,
+            steps: None,
             extent: (from, lasts.fold(last, Ticks::max)),
         })
     }
@@ -209,6 +226,7 @@ impl Region {
             ended: false,
             edge_lost: false,
             phase: Phase::default(),
+            steps: None,
             extent: (first, last),
         }
     }
@@ -219,6 +237,11 @@ impl Region {
             Measured::Step(number) => Some(number),
             Measured::Span(..) | Measured::Run => None,
         }
+    }
+
+    /// The least and the greatest of the steps that it covers, where those are several.
+    pub fn several_steps(&self) -> Option<(u64, u64)> {
+        self.steps.filter(|(first, last)| first < last)
     }
 
     /// Whether a stretch of time has a part of it: some time within, or a moment of it.

@@ -28,17 +28,19 @@ enum Of<'o> {
 struct Made<'o> {
     trace: Trace<'o>,
     region: &'static str,
+    several_steps: Option<(u64, u64)>,
 }
 
 impl<'o> Made<'o> {
     fn of(recording: &'o Recording<'o>, region: &Region) -> Self {
         let trace = Trace::of(recording, region);
+        let several_steps = region.several_steps();
         let region = match region.measured {
             Measured::Step(_) => "step",
             Measured::Span(..) => "measured_span",
             Measured::Run => "run",
         };
-        Self { trace, region }
+        Self { trace, region, several_steps }
     }
 }
 
@@ -80,10 +82,11 @@ impl<'o> Part<'o> {
             Held::Recording(_) | Held::Trace(_) => None,
         };
         let (kind, path) = (self.source.kind(), self.source.name());
-        let step = Some(content.trace().run.capture_step);
+        let several_steps = made.and_then(|made| made.several_steps);
+        let step = several_steps.is_none().then(|| content.trace().run.capture_step);
         let input = SubjectInput { kind, path, step, region };
         let argument = self.source.argument();
-        Subject { input, argument, content, told, zero_ns, gpu }
+        Subject { input, argument, several_steps, content, told, zero_ns, gpu }
     }
 }
 
@@ -94,6 +97,8 @@ pub struct Subject<'p> {
     pub input: SubjectInput<'p>,
     /// What names that on a command line; `None` where nothing does.
     pub argument: Option<&'p str>,
+    /// The least and the greatest of the steps that the measured region covers, where those are several.
+    pub several_steps: Option<(u64, u64)>,
     content: Content<'p>,
     /// What the trace has no place for; `None` where nobody has the recording.
     pub told: Option<Told>,
@@ -148,7 +153,7 @@ pub struct SubjectInput<'p> {
     pub kind: SourceKind,
     /// What messages call it.
     pub path: &'p str,
-    /// The step; `None` where the answer is about all of them.
+    /// The step; `None` where the answer is about all of them, or about several.
     pub step: Option<u64>,
     /// What of the recording is measured: a `step`, a `measured_span`, or the `run` that broke off;
     /// `None` where nobody has the recording, or all of it is asked.

@@ -22,6 +22,13 @@ pub fn span(start: u64, end: u64, id: u32, name: u32) -> Record {
     Record::new(RecordHeader { ticks, name, span: id, ..header }, &payload)
 }
 
+/// A span that says that it is the measured region.
+pub fn measured_span(start: u64, end: u64, id: u32, name: u32) -> Record {
+    let header =
+        RecordHeader { flags: flags::SPAN_MEASURED, ..span(start, end, id, name).header() };
+    Record::new(header, &Span { end: Ticks(end), ..Span::default() })
+}
+
 /// The begin or end of a training step.
 pub fn step(ticks: u64, number: u64, end: bool) -> Record {
     let flags = if end { flags::STEP_END } else { 0 };

@@ -37,6 +37,9 @@ fn side(out: &mut String, name: &str, side: &SideRow<'_>) {
         line.push_str("; STRUCTURALLY INVALID, its times need not mean anything");
     }
     let _ = writeln!(out, "{line}");
+    if let Some(without) = without_path(side) {
+        let _ = writeln!(out, "   held against nothing: {without}");
+    }
     const GAPS: usize = 3;
     let gaps = side.gaps.iter().flat_map(|gaps| &gaps.rows);
     for gap in gaps.take(GAPS) {
@@ -53,6 +56,17 @@ fn side(out: &mut String, name: &str, side: &SideRow<'_>) {
     if let Some(more) = total.checked_sub(GAPS).filter(|&more| more > 0) {
         let _ = writeln!(out, "   … and {} more", plural(more as u64, "gap"));
     }
+}
+
+/// What of a side has no path, and is held against nothing.
+pub(super) fn without_path(side: &SideRow<'_>) -> Option<String> {
+    let (spans, operations) = (side.spans_without_path, side.operations_without_path);
+    let counts = format!(
+        "{} and {} without a path",
+        plural(spans as u64, "span"),
+        plural(operations as u64, "operation")
+    );
+    (spans > 0 || operations > 0).then_some(counts)
 }
 
 /// A path in one line, without its outermost names where it is long.

@@ -105,6 +105,7 @@ pub(super) fn run(args: &QueryArgs) -> Result<Outcome, Failure> {
     let part = opened.part(args.step)?;
     let subject = part.subject();
     let name = source.name();
+    open::say_if_several_steps(name, subject.several_steps);
     let evidence = open::told(name, derive(subject.trace(), subject.gpu.clone(), subject.told()))?;
     let despite = open::told(name, graph_despite_gradients(subject.trace(), &evidence.health))?;
     let graph = evidence.graph.as_ref().or(despite.as_ref());

@@ -54,7 +54,7 @@ pub(super) fn run(args: &SummaryArgs) -> Result<Outcome, Failure> {
     open::evidence(&args.input, args.step, |name, subject, evidence| {
         match args.json {
             true => args.output.write_json(&Summary::of(subject.input, evidence))?,
-            false => args.output.write_text(&text::page(name, evidence))?,
+            false => args.output.write_text(&text::page(name, subject, evidence))?,
         }
         let lost = Loss::of_gaps(subject.lost()).outcome(name);
         let Health { structurally_valid, capture_complete, .. } = evidence.health;

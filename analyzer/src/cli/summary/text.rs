@@ -3,21 +3,22 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use tmrun::source::Subject;
 use tmrun_formats::evidence::{
     CapabilityKind, Evidence, FactValue, Health, HealthIssue, HealthSeverity,
 };
 
-use super::super::text::{Table, duration, number, plain, plural};
+use super::super::text::{Table, duration, number, plain, plural, steps};
 
 /// The most rows of one table; `--json` has all.
 const ROWS: usize = 12;
 
-pub(super) fn page(name: &str, evidence: &Evidence<'_>) -> String {
+pub(super) fn page(name: &str, subject: &Subject<'_>, evidence: &Evidence<'_>) -> String {
     let mut out = String::new();
     let run = &evidence.provenance;
     field(&mut out, "trace", &plain(name));
     field(&mut out, "verdict", &verdict(&evidence.health));
-    let line = format!("{}, {}, step {}", run.entrypoint, run.phase, number(run.capture_step));
+    let line = format!("{}, {}, {}", run.entrypoint, run.phase, steps(subject));
     field(&mut out, "run", &format!("{} on {}", plain(&line), plain(&run.device)));
     field(&mut out, "run id", &plain(&run.run_id));
     field(&mut out, "events", &events(&evidence.health));
