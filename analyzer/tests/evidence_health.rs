@@ -9,6 +9,7 @@ mod traces;
 use candle_graph_v10::nsight::NsightEvidence;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
+use tmrun::comparison::{self, Run};
 use tmrun::evidence::derive;
 use tmrun_formats::evidence::{Evidence, Gpu, HealthCode};
 use tmrun_formats::trace::TraceDocument;
@@ -46,9 +47,28 @@ fn compare(trace: &TraceDocument<'_>, evidence: &Evidence<'_>, theirs: Value, te
     }
 }
 
+/// Holds what both say of two traces, as a baseline and its candidate.
+fn judge_comparison(baseline: &str, candidate: &str) {
+    let of_theirs = |text| [neighbour::document(text).unwrap()];
+    let mut theirs =
+        candle_graph_v10::compare_unverified_traces(&of_theirs(baseline), &of_theirs(candidate));
+    theirs.reasons.iter_mut().for_each(|reason| reason.message.clear());
+    let of_ours = |text| [Run::of(&TraceDocument::parse(text).unwrap()).unwrap()];
+    let (left, right) = (of_ours(baseline), of_ours(candidate));
+    let mut ours = comparison::compare(&left, &right, comparison::unverified());
+    ours.reasons.iter_mut().for_each(|reason| reason.message = "".into());
+    let [ours, theirs] = [serde_json::to_value(&ours), serde_json::to_value(&theirs)];
+    if let Some(found) = neighbour::difference(&ours.unwrap(), &theirs.unwrap()) {
+        panic!("{found}\n{baseline}\n{candidate}");
+    }
+}
+
 /// How often each code and each pair of codes was met, over traces no two of which are of one structure.
 #[derive(Default)]
 struct Met {
+    /// The trace before, if a text can say all of it.
+    before: Option<String>,
+    comparisons: usize,
     structures: BTreeSet<String>,
     codes: BTreeMap<HealthCode, usize>,
     /// Where the code is the only one that breaks a rule.
@@ -86,6 +106,12 @@ impl Met {
     fn judge(&mut self, sketch: &Sketch, rng: &mut Rng) -> BTreeSet<HealthCode> {
         let text = sketch.text(rng);
         let codes = judge(&text, &sketch.late);
+        if sketch.late.is_empty()
+            && let Some(before) = self.before.replace(text.clone())
+        {
+            judge_comparison(&before, &text);
+            self.comparisons += 1;
+        }
         if self.structures.insert(structure(&text, &sketch.late)) {
             let is_error = |code: &HealthCode| faults::is_error(*code, sketch.failed.is_some());
             let broken = codes.iter().filter(|code| is_error(code)).count();
@@ -147,6 +173,8 @@ fn every_code_alone_and_with_every_other_is_as_the_neighbour_has_it() {
         }
     }
     println!("{} structures, {} pairs of codes", met.structures.len(), met.pairs.len());
+    println!("{} comparisons of two of them", met.comparisons);
+    assert!(met.comparisons >= 2_000);
     for (code, count) in &met.codes {
         println!("{count:6}, {:4} alone: {code}", met.alone[code]);
     }
