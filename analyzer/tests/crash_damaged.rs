@@ -97,7 +97,8 @@ impl Left {
         for position in oldest..block.published {
             let record = slots[(position % size) as usize];
             if record.header().seq == position as u32 && record.header().kind != 0 {
-                held.insert(position, record);
+                // Of an oldest record the file has, the first words may be those of one in flight.
+                held.entry(position).or_insert(record);
             }
         }
         held
