@@ -121,6 +121,12 @@ pub struct Table {
 }
 
 impl Table {
+    /// The rows that do not meet what is asked for at least.
+    pub fn missed(&self) -> Vec<&str> {
+        let missed = self.rows.iter().filter(|row| row.is_within(row.must) == Some(false));
+        missed.map(|row| &*row.name).collect()
+    }
+
     /// Adds a row.
     pub fn push(&mut self, row: Row) {
         self.rows.push(row);
