@@ -60,6 +60,8 @@ codes! {
         NOT_READY = 35 "not-ready",
         /// The driver refused.
         DRIVER_ERROR = 36 "driver-error",
+        /// There is no driver, or no device.
+        DRIVER_UNAVAILABLE = 37 "driver-unavailable",
     }
 }
 

@@ -51,6 +51,7 @@ mod clock;
 mod codes;
 #[cfg(feature = "std")]
 pub mod comparison;
+mod device_clock;
 mod error;
 #[cfg(feature = "std")]
 pub mod evidence;
@@ -82,6 +83,7 @@ pub use codes::{
     Category, ClockCode, DType, DeviceCode, EdgeKind, ExecutionStep, GradientState, LevelSource,
     Phase, SpanKind,
 };
+pub use device_clock::{DeviceFit, DeviceReading};
 pub use error::DecodeError;
 pub use gap::{GapClass, GapReason};
 pub use ids::{LaneId, NameId, RunId, SpanId, StorageId, StreamId, TensorId};
