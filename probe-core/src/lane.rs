@@ -225,6 +225,15 @@ impl LaneBlock {
         Some(self.head.get())
     }
 
+    /// Whether a group of `n` records finds room now. (Off the fast path: it looks at the tail.)
+    pub(crate) fn has_room<C: Clock>(&self, n: u64) -> bool {
+        if matches!(C::OVERRUN, Overrun::Overwrite) {
+            return true;
+        }
+        self.known_tail.set(self.tail.observe(self.known_tail.get()));
+        self.fits(n + u64::from(self.has_pending()))
+    }
+
     /// Whether `n` more records fit, by the tail that is known.
     fn fits(&self, n: u64) -> bool {
         self.head.get() + n <= self.known_tail.get() + self.mask.get() + 1

@@ -63,6 +63,7 @@ mod calibrate;
 mod clock;
 mod codes;
 mod detached;
+mod device;
 mod drain;
 mod facts;
 // (It is statics, which a model's atomics cannot be in.)
@@ -104,6 +105,7 @@ pub use clock::{Clock, Overrun, Overwrite};
 #[doc(hidden)]
 pub use detached::begin_detached;
 pub use detached::{DetachedSpan, Segment};
+pub use device::{DeviceGap, DeviceIntervalFact, Launch};
 pub use drain::{Drain, Flush, Polled, Start, Summary, Unavailable};
 #[doc(hidden)]
 pub use facts::record_scalar;
@@ -140,8 +142,9 @@ pub use tracing_layer::TmrunLayer;
 
 pub use tmrun_formats::wire::{Kind, Range, Stats};
 pub use tmrun_formats::{
-    Category, ClockCode, DType, DeviceCode, ExecutionStep, GradientState, LaneId, Level, NameId,
-    Pattern, PatternError, Phase, SpanId, SpanKind, StorageId, TensorId, Ticks,
+    Category, ClockCode, DType, DeviceCode, ExecutionStep, GapReason, GradientState, LaneId, Level,
+    NameId, Pattern, PatternError, Phase, Planes, SpanId, SpanKind, StorageId, StreamId, TensorId,
+    Ticks,
 };
 
 /// Whether the probe is compiled out.

@@ -316,7 +316,19 @@ impl<'l, C> Recorder<'l, C> {
     where
         C: Clock,
     {
-        let edges = (header.ticks, header.ticks);
+        self.store_between(header, (header.ticks, header.ticks), payload);
+    }
+
+    /// The same for a record that speaks of other moments than its own.
+    #[inline(always)]
+    pub(crate) fn store_between<P: Payload>(
+        &self,
+        header: RecordHeader,
+        edges: (Ticks, Ticks),
+        payload: &P,
+    ) where
+        C: Clock,
+    {
         if let Some(mut store) = self.block.reserve::<C>(1, edges, P::KIND.plane()) {
             store.put(header, payload);
             store.publish();
