@@ -78,6 +78,7 @@ pub mod bundle;
 pub mod capture;
 pub mod comparison;
 pub mod convert;
+pub mod devices;
 pub mod diff;
 pub mod escape;
 pub mod evidence;

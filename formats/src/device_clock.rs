@@ -104,9 +104,56 @@ impl DeviceFit {
     }
 }
 
+/// Why the stamps of an interval say nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StampFault {
+    /// Both are 0: nobody stamped it.
+    Unstamped,
+    /// The end is before the start.
+    Backwards,
+    /// One of them is the greatest number, which stands for none.
+    Sentinel,
+}
+
+impl StampFault {
+    /// Every one.
+    pub const ALL: [Self; 3] = [Self::Unstamped, Self::Backwards, Self::Sentinel];
+
+    /// What is wrong with the stamps from `start` to `end`.
+    pub const fn of(start: u64, end: u64) -> Option<Self> {
+        if start == 0 && end == 0 {
+            Some(Self::Unstamped)
+        } else if start == u64::MAX || end == u64::MAX {
+            Some(Self::Sentinel)
+        } else if end < start {
+            Some(Self::Backwards)
+        } else {
+            None
+        }
+    }
+
+    /// Its name in every output.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unstamped => "unstamped",
+            Self::Backwards => "backwards",
+            Self::Sentinel => "sentinel",
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{DeviceFit, DeviceReading};
+    use super::{DeviceFit, DeviceReading, StampFault};
+
+    #[test]
+    fn stamps_that_say_nothing_are_told_from_those_that_do() {
+        let said = [(0, 0), (5, 4), (u64::MAX, 7), (7, u64::MAX), (0, 1), (3, 3)];
+        let faults = said.map(|(start, end)| StampFault::of(start, end).map(StampFault::name));
+        let expected =
+            [Some("unstamped"), Some("backwards"), Some("sentinel"), Some("sentinel"), None, None];
+        assert_eq!(faults, expected);
+    }
 
     /// A device that shows 5 s more than the host and runs 40 ppm fast.
     fn at(host_ns: u64, half: u64) -> DeviceReading {

@@ -83,7 +83,7 @@ pub use codes::{
     Category, ClockCode, DType, DeviceCode, EdgeKind, ExecutionStep, GradientState, LevelSource,
     Phase, SpanKind,
 };
-pub use device_clock::{DeviceFit, DeviceReading};
+pub use device_clock::{DeviceFit, DeviceReading, StampFault};
 pub use error::DecodeError;
 pub use gap::{GapClass, GapReason};
 pub use ids::{LaneId, NameId, RunId, SpanId, StorageId, StreamId, TensorId};

@@ -229,6 +229,11 @@ impl Page {
                 &["slowest on a device", "device", "clock", "busy"],
                 devices.iter().map(row),
             );
+            self.line("");
+            self.line(
+                "Busy is stream time between two points, not kernel busy time; host spans on CUDA are \
+                 submit time.",
+            );
         }
     }
 

@@ -10,7 +10,9 @@ use tmrun_formats::wire::{
     Alloc, DeviceInterval, DeviceMemory, Edge, Free, Gradient, Kind, Op, Range, Scalar, Shape,
     Stats, Tensor, flags,
 };
-use tmrun_formats::{Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StreamId};
+use tmrun_formats::{
+    Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StampFault, StreamId,
+};
 
 use super::fact::Fact;
 use super::ids::Ids;
@@ -419,6 +421,9 @@ impl<'t, 'd> Events<'t, 'd> {
 
     fn interval(&mut self, fact: &Fact<'d>) {
         let Some((head, interval)) = read::<DeviceInterval>(fact) else { return };
+        if StampFault::of(interval.start, interval.end).is_some() {
+            return self.told.leave_out(LeftOut::InvalidInterval);
+        }
         let duration_ns = interval.end.saturating_sub(interval.start);
         if duration_ns == 0 {
             return self.told.leave_out(LeftOut::EmptyInterval);
@@ -427,6 +432,12 @@ impl<'t, 'd> Events<'t, 'd> {
         let node = launched.and_then(|id| self.tree.named((interval.lane, id)));
         let span_id = match node {
             Some(node) => Cow::Borrowed(self.ids.text(node)),
+            None if interval.span == 0 && interval.lane != fact.lane => {
+                // It was launched within no span of its lane, and is told of on another.
+                let at = (fact.first, fact.first);
+                let (node, _) = self.tree.place_untimed(interval.lane, None, at);
+                Cow::Borrowed(self.ids.text(node))
+            }
             None if interval.span == 0 => self.span_of_untimed(fact),
             None => {
                 self.move_to(interval.lane, None, Node::Root);

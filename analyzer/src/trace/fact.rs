@@ -1,5 +1,6 @@
 //! What happened in a region beside its spans, in order of time.
 
+use super::launches::Launches;
 use tmrun_formats::wire::{Kind, Record, StepState, groups};
 use tmrun_formats::{LaneId, SpanId, Ticks};
 
@@ -30,12 +31,14 @@ pub(super) struct Fact<'r> {
 pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<Fact<'r>> {
     let mut live = Live::default();
     let mut facts = Vec::new();
+    let mut launches = Launches::default();
     for (&lane, runs) in kept {
         for run in runs {
             let mut state = run.state;
             let mut position = run.first;
             for group in groups(run.records()) {
                 let before = state;
+                launches.saw(lane, group, before);
                 state = group.iter().fold(state, |state, record| state.behind(record, lane));
                 let at = position;
                 position = position.saturating_add(group.len() as u64);
@@ -69,6 +72,7 @@ pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<F
             }
         }
     }
+    launches.place(region, &mut facts, told);
     let live = live.allocations();
     facts.retain(|fact| !fact.carried || live.contains_key(&(fact.lane, fact.position)));
     facts.sort_by_key(|fact| (fact.first, fact.lane, fact.position));

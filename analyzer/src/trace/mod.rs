@@ -23,6 +23,7 @@ mod events;
 mod fact;
 mod gaps;
 mod ids;
+mod launches;
 mod place;
 mod row;
 mod run;

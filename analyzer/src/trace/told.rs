@@ -47,6 +47,8 @@ left_out! {
     EmptySample "empty_device_memory_samples",
     /// Device intervals of no length.
     EmptyInterval "empty_device_intervals",
+    /// Device intervals whose stamps say nothing.
+    InvalidInterval "device_intervals_with_invalid_stamps",
     /// Gradients whose norm is not known, or does not go with their state.
     Gradient "gradients_without_their_norm",
     /// Edges between spans that do not lie directly within one another.

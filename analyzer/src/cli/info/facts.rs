@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use tmrun::devices::Devices;
 use tmrun::scan::{ChunkCounts, LaneSteps, Names, Recording};
 use tmrun_formats::{LaneId, NameId, Phase};
 
@@ -11,7 +12,7 @@ use super::ring::Rings;
 
 /// Numbers that both forms of the answer show.
 #[derive(Debug, Default)]
-pub(super) struct Facts {
+pub(super) struct Facts<'r> {
     pub(super) chunks: ChunkCounts,
     /// The steps of the lane that has the most: others may have joined it, or seen only some.
     pub(super) steps: LaneSteps,
@@ -23,10 +24,11 @@ pub(super) struct Facts {
     pub(super) uncertainty_ns: u64,
     pub(super) cost: Option<Cost>,
     pub(super) rings: Option<Rings>,
+    pub(super) devices: Devices<'r>,
 }
 
-impl Facts {
-    pub(super) fn of(recording: &Recording<'_>) -> Self {
+impl<'r> Facts<'r> {
+    pub(super) fn of(recording: &Recording<'r>) -> Self {
         let clock = recording.clock();
         let steps = most_steps(recording);
         let uncertainty = recording.calibrations().uncertainty;
@@ -41,6 +43,7 @@ impl Facts {
             uncertainty_ns: clock.span_ns(at, uncertainty),
             cost: Cost::of(recording, &steps, time_ns),
             rings: Rings::of(recording),
+            devices: Devices::of(recording),
         }
     }
 }

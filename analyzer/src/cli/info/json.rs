@@ -10,9 +10,10 @@ use tmrun_formats::wire::{LevelChange, RunV1, VERSION};
 
 use super::super::loss::Loss;
 use super::super::schemas;
+use super::devices;
 use super::facts::{Facts, pattern_of};
 
-pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Vec<u8> {
+pub(super) fn document(recording: &Recording<'_>, facts: &Facts<'_>, loss: &Loss) -> Vec<u8> {
     let mut out = Vec::new();
     let mut object = Object::begin(&mut out);
     object.string("schema", schemas::INFO);
@@ -40,6 +41,7 @@ pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) ->
     push_clock(object.value("clock"), recording, facts);
     push_cost(object.value("recorder_cost"), recording, facts);
     push_rings(object.value("rings"), facts);
+    devices::push(object.value("devices"), recording, &facts.devices);
     push_terminal(object.value("terminal"), recording);
     object.u64("open_spans", recording.meta().open_spans.len() as u64);
     object.end();
@@ -47,7 +49,7 @@ pub(super) fn document(recording: &Recording<'_>, facts: &Facts, loss: &Loss) ->
     out
 }
 
-fn push_file(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
+fn push_file(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts<'_>) {
     let mut file = Object::begin(out);
     file.string("name", recording.name());
     file.u64("bytes", recording.bytes().len() as u64);
@@ -149,7 +151,7 @@ fn push_change(mut level: Object<'_>, clock: &Clock<'_>, change: &LevelChange) {
     level.end();
 }
 
-fn push_steps(out: &mut Vec<u8>, facts: &Facts) {
+fn push_steps(out: &mut Vec<u8>, facts: &Facts<'_>) {
     let steps = &facts.steps;
     let mut object = Object::begin(out);
     object.u64("count", steps.counts.steps);
@@ -160,7 +162,7 @@ fn push_steps(out: &mut Vec<u8>, facts: &Facts) {
     object.end();
 }
 
-fn push_lane(out: &mut Vec<u8>, id: LaneId, lane: &Lane<'_>, facts: &Facts) {
+fn push_lane(out: &mut Vec<u8>, id: LaneId, lane: &Lane<'_>, facts: &Facts<'_>) {
     let mut object = Object::begin(out);
     object.u64("lane", id.0.into());
     object.bool("recorder", id == LaneId::RECORDER);
@@ -184,7 +186,7 @@ fn push_lane(out: &mut Vec<u8>, id: LaneId, lane: &Lane<'_>, facts: &Facts) {
     object.end();
 }
 
-fn push_clock(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
+fn push_clock(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts<'_>) {
     let run = recording.meta().run;
     let calibrations = recording.calibrations();
     let mut clock = Object::begin(out);
@@ -205,7 +207,7 @@ fn push_clock(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
     clock.end();
 }
 
-fn push_cost(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
+fn push_cost(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts<'_>) {
     let (Some(frame), Some(cost)) = (recording.meta().cost, facts.cost) else {
         return out.extend_from_slice(b"null");
     };
@@ -228,7 +230,7 @@ fn push_cost(out: &mut Vec<u8>, recording: &Recording<'_>, facts: &Facts) {
     object.end();
 }
 
-fn push_rings(out: &mut Vec<u8>, facts: &Facts) {
+fn push_rings(out: &mut Vec<u8>, facts: &Facts<'_>) {
     let Some(rings) = facts.rings else { return out.extend_from_slice(b"null") };
     let mut object = Object::begin(out);
     object.u64("slots", rings.slots);

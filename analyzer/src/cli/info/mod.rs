@@ -1,6 +1,7 @@
 //! `tmrun info FILE`: what is in a recording.
 
 mod cost;
+mod devices;
 mod facts;
 mod json;
 mod ring;

@@ -7,13 +7,14 @@ use tmrun_formats::{GapClass, LaneId, Level, Planes};
 
 use super::super::loss::Loss;
 use super::super::text::{Table, duration, moment, number, plain, plural};
+use super::devices;
 use super::facts::{Facts, pattern_of};
 use super::ring::{Dropped, high_water};
 
 /// The most rows of one table; `--json` has all.
 const ROWS: usize = 12;
 
-pub(super) fn page(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> String {
+pub(super) fn page(recording: &Recording<'_>, facts: &Facts<'_>, loss: &Loss) -> String {
     let mut page = Page { recording, facts, out: String::new() };
     if !loss.is_none() {
         page.field("LOST", &loss.line());
@@ -26,6 +27,7 @@ pub(super) fn page(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Str
     page.clock();
     page.cost();
     page.rings();
+    page.devices();
     page.terminal();
     page.counts();
     page.lanes();
@@ -35,7 +37,7 @@ pub(super) fn page(recording: &Recording<'_>, facts: &Facts, loss: &Loss) -> Str
 
 struct Page<'p> {
     recording: &'p Recording<'p>,
-    facts: &'p Facts,
+    facts: &'p Facts<'p>,
     out: String,
 }
 
@@ -260,6 +262,12 @@ impl Page<'_> {
             let burst = plural(burst, "record");
             let line = format!("{ring} would have held the worst burst, {burst} (lane {})", lane.0);
             self.field("", &line);
+        }
+    }
+
+    fn devices(&mut self) {
+        for (name, line) in devices::lines(self.recording, &self.facts.devices) {
+            self.field(name, &line);
         }
     }
 
