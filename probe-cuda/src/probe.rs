@@ -183,6 +183,12 @@ impl<C: Clock> CudaProbe<C> {
         version.map_err(CudaError::driver("cuDriverGetVersion"))
     }
 
+    /// The file that the driver was loaded from, and the function of it that tells distances.
+    pub fn driver_functions(&self) -> (&'static str, &'static str) {
+        let driver = self.shared.context.driver;
+        (driver.library, driver.elapsed_name)
+    }
+
     /// Ends timing: reads what is done until nothing waits or `patience` is over, and counts the rest as
     /// not ready. Call it before the recording is finished, and when no thread times any more: then
     /// attempted = recorded + missing, exactly. Timers that are left do nothing.

@@ -1,5 +1,6 @@
 //! Finding the library and the functions in it.
 
+use std::error::Error;
 use std::sync::OnceLock;
 
 use libloading::Library;
@@ -90,7 +91,9 @@ fn open() -> Result<(&'static str, Library), LoadError> {
         match unsafe { Library::new(name) } {
             Ok(library) => return Ok((name, library)),
             Err(error) => {
-                reason.get_or_insert(error.to_string());
+                // What the loader says is beneath the fact that it failed.
+                let said = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+                reason.get_or_insert(said);
             }
         }
     }
