@@ -15,6 +15,7 @@
 //! - A storage is named by its address. It is the same for tensors that share it and are alive
 //!   together; a dropped storage's address may come again.
 //! - Bytes of elements are a footprint and are never called an allocation.
+//! - With feature `cuda`, `open_device` and `device_timer` time a device's work, without a wait.
 //!
 //! An update's tensors and gradients, recorded and read back:
 //!
@@ -68,11 +69,15 @@
 //! # }
 //! ```
 
+#[cfg(feature = "cuda")]
+mod cuda;
 mod gradient;
 mod identity;
 mod recorder;
 mod stats;
 
+#[cfg(feature = "cuda")]
+pub use cuda::{DeviceTimeError, device_timer, open_device};
 pub use gradient::{Gradient, GradientCounts, GradientPlan};
 pub use identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
 pub use recorder::{CandleRecorder, dense_bytes, tensor_fact};
