@@ -196,6 +196,31 @@ fn readings_give_offset_rate_and_bound_and_intervals_are_held_against_them() {
 }
 
 #[test]
+fn busy_time_is_of_each_device_by_itself_with_its_streams_in_one() {
+    let second = DeviceInterval { stream: StreamId(8), ..stamps(60_000_200_000, 60_000_500_000) };
+    let other = DeviceInterval {
+        device: DeviceCode(2),
+        clock: ClockCode(2),
+        ..stamps(900_000_000_000, 900_000_050_000)
+    };
+    let of_step = [
+        interval(1_110_000, 1_800_000, 1, stamps(60_000_000_000, 60_000_300_000)),
+        interval(1_120_000, 1_800_000, 1, second),
+        interval(1_130_000, 1_800_000, 1, other),
+    ];
+    let folder = Folder::with(&file(&of_step));
+    let asked = ["query", "in.tmrun", "--step", "1", "--kind", "slowest-device", "--json"];
+    let (_, answer, said) = folder.tmrun(&asked);
+    let answer: Value = serde_json::from_str(&answer).expect(&said);
+    let rows = answer["result"]["slowest_device_spans"].as_array().expect("the rows");
+    let busy: Vec<_> = rows.iter().map(|row| (&row["device"], &row["device_busy_ns"])).collect();
+    // Two streams that overlap are busy once; the other device's clock has another epoch.
+    let [one, two] = [("cuda:0", 500_000), ("cuda:1", 50_000)]
+        .map(|(device, ns)| (Value::from(device), Value::from(ns)));
+    assert_eq!(busy, [(&one.0, &one.1), (&two.0, &two.1)]);
+}
+
+#[test]
 fn what_a_driver_said_is_told_with_its_reason() {
     let (page, json) = info(&file(&[missing(GapReason::DRIVER_UNAVAILABLE, 3)]));
     assert!(page.contains("driver-unavailable: no CUDA driver"), "{page}");

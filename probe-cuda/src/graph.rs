@@ -133,7 +133,10 @@ impl<C: Clock> GraphInterval<'_, C> {
     pub fn replay<T: Target<Clock = C>, R>(&self, target: &T, launch: impl FnOnce() -> R) -> R {
         let now = self.events.launches.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         let is_on = !self.timer.shared.is_finished();
-        let before = target.at(Level::TIMING, |recorder| recorder.launch()).filter(|_| is_on);
+        let launched = target.at(Level::TIMING, |recorder| {
+            (is_on && recorder.wants(self.name)).then(|| recorder.launch())
+        });
+        let before = launched.flatten();
         let answer = launch();
         let Some(before) = before else { return answer };
         let (pool, context) = (&*self.timer.pool, &*self.timer.shared.context);

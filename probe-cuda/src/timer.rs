@@ -88,7 +88,7 @@ impl<C: Clock> Timer<C> {
 
     /// Begins an interval, which ends when the guard is dropped. It belongs to the span and the step
     /// that are open on the calling thread's lane of `target`, and does nothing while timing (level 1)
-    /// is not asked for. Intervals may lie within one another.
+    /// is not asked for of its name. Intervals may lie within one another.
     ///
     /// What cannot be timed is counted as a gap: `pool-exhausted` when every event is in use,
     /// `graph-capture` while the stream is captured, `wrong-thread` off the thread that a per-thread
@@ -102,7 +102,7 @@ impl<C: Clock> Timer<C> {
 
     fn begin(&self, recorder: &Recorder<'_, C>, name: NameId) -> Option<u32> {
         let (pool, shared) = (&*self.pool, &*self.shared);
-        if shared.is_finished() {
+        if shared.is_finished() || !recorder.wants(name) {
             return None;
         }
         Pool::count(&pool.attempted);

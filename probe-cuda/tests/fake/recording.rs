@@ -117,6 +117,23 @@ fn a_level_that_asks_for_no_timing_calls_no_driver(fake) on Setup::manual(); {
 }
 
 fake_test! {
+fn a_focus_times_its_nodes_and_no_others(fake) on Setup::manual(); {
+    fake.start(0);
+    let recording = Recording::start(Level::PULSE);
+    PROBE.set_focus("layers.3.**", Level::TIMING).expect("a place for it");
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    let stream = fake.stream();
+    // SAFETY: the stream lives as long as the process.
+    let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
+    let (inside, outside) = (PROBE.name("layers.3.attn"), PROBE.name("layers.4.attn"));
+    assert!(timer.interval(&PROBE, inside).is_timed());
+    assert!(!timer.interval(&PROBE, outside).is_timed());
+    assert_eq!(device.finish(Duration::ZERO).attempted, 1);
+    assert_eq!(recording.finish().intervals.len(), 1);
+}
+}
+
+fake_test! {
 fn intervals_within_one_another_are_told_whole(fake) on Setup::manual(); {
     fake.start(0);
     let recording = Recording::start(Level::TIMING);

@@ -9,7 +9,7 @@ use tmrun_probe_core::Level;
 use tmrun_probe_cuda::{CudaProbe, TimerSettings};
 
 use crate::support::simulated::AppStream;
-use crate::support::{PROBE, Recording, Setup, Simulated, SimulatedClock, fake_test};
+use crate::support::{Over, PROBE, Recording, Setup, Simulated, SimulatedClock, fake_test};
 
 const THREADS: usize = 4;
 const ROUNDS: usize = 25;
@@ -57,6 +57,7 @@ fn a_million_intervals_are_recorded_or_counted(fake) on Setup::manual().with("FA
     let draining = device.drain_every(Duration::from_micros(200)).expect("a thread");
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&done);
         scope.spawn(|| {
             while !done.load(Ordering::Relaxed) {
                 recording.poll();
@@ -75,7 +76,6 @@ fn a_million_intervals_are_recorded_or_counted(fake) on Setup::manual().with("FA
             threads.into_iter().for_each(|thread| thread.join().expect("it works"));
             fake.mend();
         }
-        done.store(true, Ordering::Relaxed);
     });
     drop(draining);
     fake.advance(1_000_000_000_000_000);

@@ -8,7 +8,7 @@ use tmrun_probe_core::Level;
 use tmrun_probe_cuda::{CudaError, CudaProbe, TimerSettings};
 
 use crate::support::simulated::AppStream;
-use crate::support::{PROBE, Recording, Setup, fake_test};
+use crate::support::{Over, PROBE, Recording, Setup, fake_test};
 
 fake_test! {
 fn a_per_thread_stream_is_timed_on_its_own_thread_alone(fake) on Setup::manual(); {
@@ -124,6 +124,7 @@ fn a_thread_drains_while_others_time(fake) on Setup::default().with("FAKECU_LATE
     let draining = device.drain_every(Duration::from_micros(100)).expect("a thread");
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
+        let _over = Over(&done);
         let working: Vec<_> = (0..4).map(|_| scope.spawn(|| {
             fake.start(0);
             let stream = fake.stream();
@@ -142,7 +143,6 @@ fn a_thread_drains_while_others_time(fake) on Setup::default().with("FAKECU_LATE
             }
         });
         working.into_iter().for_each(|thread| thread.join().expect("it works"));
-        done.store(true, Ordering::Relaxed);
     });
     drop(draining);
     let counts = device.finish(Duration::from_secs(10));
