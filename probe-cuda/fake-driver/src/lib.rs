@@ -6,8 +6,8 @@
 //! quantum and clocks that drift are as CUDA documents them, as far as its documentation goes: what
 //! holds here is not thereby true of a device.
 //!
-//! How it is set up is in [`config`], and what a test does with it beside CUDA's own functions in
-//! [`control`].
+//! How it is set up is in `config`, and what a test does with it beside CUDA's own functions in
+//! `control`.
 
 mod api;
 mod capture;
