@@ -53,6 +53,12 @@ pub extern "C" fn fakecu_inject(function: *const c_char, nth: u64, code: Code, s
     state().faults.inject(text(function), nth, code, sticky != 0);
 }
 
+/// The `nth` call of a function from now on takes so much longer, where time is manual.
+#[unsafe(no_mangle)]
+pub extern "C" fn fakecu_slow_down(function: *const c_char, nth: u64, ns: u64) {
+    state().faults.slow_down(text(function), nth, ns);
+}
+
 /// Nothing fails any more.
 #[unsafe(no_mangle)]
 pub extern "C" fn fakecu_clear_faults() {

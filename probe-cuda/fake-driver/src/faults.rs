@@ -19,13 +19,15 @@ pub(crate) struct Faults {
     /// The error that every call returns from now on.
     pub(crate) sticky: Code,
     calls: BTreeMap<String, u64>,
+    /// Calls that take longer than others: the function, which call, and nanoseconds.
+    slow: Vec<(String, u64, u64)>,
 }
 
 impl Faults {
     pub(crate) fn from_environment() -> Self {
         let rules = std::env::var("FAKECU_FAIL").unwrap_or_default();
         let rules = rules.split(',').filter_map(rule).collect();
-        Self { rules, sticky: SUCCESS, calls: BTreeMap::new() }
+        Self { rules, sticky: SUCCESS, calls: BTreeMap::new(), slow: Vec::new() }
     }
 
     /// Counts a call, and says how it fails.
@@ -59,6 +61,18 @@ impl Faults {
     pub(crate) fn inject(&mut self, function: &str, nth: u64, code: Code, sticky: bool) {
         let nth = if nth == 0 { 0 } else { self.calls(function) + nth };
         self.rules.push(Rule { function: function.to_owned(), nth, code, sticky });
+    }
+
+    /// The `nth` call of a function from now on takes so much longer.
+    pub(crate) fn slow_down(&mut self, function: &str, nth: u64, ns: u64) {
+        self.slow.push((function.to_owned(), self.calls(function) + nth, ns));
+    }
+
+    /// How much longer the call takes that was counted last.
+    pub(crate) fn slowness(&self, function: &str) -> u64 {
+        let last = self.calls(function);
+        let is_it = |(slow, nth, _): &&(String, u64, u64)| slow == function && *nth == last;
+        self.slow.iter().find(is_it).map_or(0, |(_, _, ns)| *ns)
     }
 
     pub(crate) fn clear(&mut self) {

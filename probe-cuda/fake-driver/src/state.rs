@@ -93,6 +93,7 @@ impl State {
     pub(crate) fn enter(&mut self, function: &str) -> Code {
         self.time.advance(self.config.call_ns);
         let failed = self.faults.call(function);
+        self.time.advance(self.faults.slowness(function));
         let needs_no_start = matches!(function, "cuInit" | "cuDriverGetVersion");
         match failed {
             SUCCESS if !self.initialized && !needs_no_start => NOT_INITIALIZED,

@@ -49,6 +49,7 @@ fn readings_hold_the_truth_and_tell_the_rate(fake) on Setup::manual().with("FAKE
         let host = (sync.device_ns as f64 + origin - OFFSET) / (1.0 + 37e-6);
         assert!(sync.before.0 as f64 <= host && host <= sync.after.0 as f64, "{sync:?} {host}");
         let width = sync.after.0 - sync.before.0;
+        assert!(width >= 2 * 500, "what the stamp's resolution leaves open is in it");
         assert!(width <= 2 * 500 + 4 * 700, "the tightest of sixteen is {width} ns wide");
     }
     // The moments that every interval carries, for nothing.
@@ -57,6 +58,23 @@ fn readings_hold_the_truth_and_tell_the_rate(fake) on Setup::manual().with("FAKE
         assert!(start + fit.bound_ns(one.is.start) >= one.ticks.0 as f64, "not before its launch");
         assert!(end - fit.bound_ns(one.is.end) <= one.is.seen.0 as f64, "not after it was seen");
     }
+}
+}
+
+fake_test! {
+fn the_tightest_of_the_readings_is_kept(fake) on Setup::manual().with("FAKECU_CALL_NS", 100); {
+    fake.start(0);
+    let _recording = Recording::start(Level::TIMING);
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    let stream = fake.stream();
+    // SAFETY: the stream lives as long as the process.
+    let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
+    // All but the fifth of eight, behind the one that waits.
+    for round in (2..=9).filter(|&round| round != 6) {
+        fake.slow_down(c"cuEventQuery", round, 50_000);
+    }
+    let reading = timer.calibrate(8, Duration::from_secs(5)).expect("an idle stream");
+    assert!(reading.after.0 - reading.before.0 < 10_000, "{reading:?}");
 }
 }
 

@@ -88,6 +88,7 @@ fn the_application_gets_its_context_back(fake) on Setup::manual().with("FAKECU_D
     drop(timer.interval(&PROBE, PROBE.name("work")));
     fake.start(1);
     device.poll();
+    assert_eq!(fake.capture_mode(), 0, "and its capture mode");
     assert_eq!(fake.current_context(), here);
     fake.leave_context();
     device.finish(Duration::ZERO);

@@ -141,6 +141,21 @@ impl Simulated {
         call!(self, "fakecu_inject", (*const c_char, u64, c_int, c_int) -> (), inject.0, inject.1, inject.2, inject.3);
     }
 
+    /// The `nth` call of a function from now on takes so much longer.
+    pub fn slow_down(&self, function: &CStr, nth: u64, ns: u64) {
+        let function = function.as_ptr();
+        call!(self, "fakecu_slow_down", (*const c_char, u64, u64) -> (), function, nth, ns);
+    }
+
+    /// The calling thread's capture mode, which is the default one from now on.
+    pub fn capture_mode(&self) -> c_uint {
+        let mut mode = 0;
+        let exchanged =
+            call!(self, "cuThreadExchangeStreamCaptureMode", (*mut c_uint) -> c_int, &mut mode);
+        assert_eq!(exchanged, 0);
+        mode
+    }
+
     pub fn mend(&self) {
         call!(self, "fakecu_clear_faults", () -> (),);
     }
