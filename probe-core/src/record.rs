@@ -89,7 +89,7 @@ pub trait Target {
     /// Of these, each fact records what is wanted of its own node: [`Recorder::wants`] says so.
     ///
     /// This is how facts that no macro covers are recorded, in any number at once. (Without a lane
-    /// they are counted as one record, of any plane that the level asks for.)
+    /// they are counted as one record, of any plane that the level in force or a focus asks for.)
     ///
     /// ```
     /// # use tmrun_probe_core::{AutoClock, Level, Probe, Target};
@@ -150,11 +150,14 @@ impl<C> ProbeRef<'_, C> {
         self.shared.sites.decide(site, owner, self.name(site.name()), self.shared, &self.names())
     }
 
-    /// Something of this level found no lane.
+    /// Something of this level found no lane. Nobody knows what it would have recorded: a closure takes
+    /// facts of every level that is asked for, by the level in force or a focus.
     #[cold]
     #[inline(never)]
     fn miss(&self, level: Level) {
-        let asked = Kind::ALL.iter().filter(|kind| kind.level() <= level).map(|kind| kind.plane());
+        let is_asked = |level: Level| self.records(level);
+        let asked = Kind::ALL.iter().filter(|kind| kind.level() <= level || is_asked(kind.level()));
+        let asked = asked.map(|kind| kind.plane());
         let asked = asked.filter(|plane| *plane != Planes::RECORDER);
         self.image.no_lane.count(1, asked.fold(Planes::NONE, Planes::union));
     }

@@ -10,7 +10,7 @@ use support::read::{File, NO_LANE, OVERRUN, RECORDER, SCALAR, SPAN};
 use support::{Counting, Memory, finish, poll, start};
 use tmrun_formats::wire::Frame;
 use tmrun_formats::{Level, NameId, Planes};
-use tmrun_probe_core::{Flush, Probe, ProfileRun, Target, probe, scalar, span};
+use tmrun_probe_core::{Flush, MemoryFact, Probe, ProfileRun, Target, probe, scalar, span};
 
 fn values(file: &File) -> BTreeSet<u64> {
     file.of(SCALAR).iter().map(|record| record.f64_at(0) as u64).collect()
@@ -113,7 +113,7 @@ fn claims_that_nobody_looked_at_are_missing_by_their_numbers() {
 fn threads_that_find_no_lane_are_counted_exactly() {
     probe!(static PROBE: lanes = 2, slots = 1024; clock = Counting);
     const THREADS: u64 = 6;
-    let mut drain = start(*PROBE, Memory::default(), Level::NUMERICS);
+    let mut drain = start(*PROBE, Memory::default(), Level::METADATA);
     let all_have_tried = &Barrier::new(THREADS as usize);
     std::thread::scope(|scope| {
         for i in 0..THREADS {
@@ -147,6 +147,32 @@ fn threads_that_find_no_lane_are_counted_exactly() {
     let ticks: Vec<u64> = file.stored(0).iter().map(|record| record.ticks).collect();
     assert!(gaps[0].first < *ticks.first().unwrap(), "from before the first");
     assert!(gaps[0].last > *ticks.last().unwrap(), "until after the last");
+}
+
+#[test]
+fn what_finds_no_lane_may_be_of_every_plane_that_is_asked_for() {
+    probe!(static PROBE: lanes = 1, slots = 64; clock = Counting);
+    for (level, focus) in [(Level::METADATA, None), (Level::PULSE, Some(Level::METADATA))] {
+        let drain = start(*PROBE, Memory::default(), level);
+        if let Some(focus) = focus {
+            PROBE.view().set_focus("encoder.*", focus).unwrap();
+        }
+        let only = PROBE.view().claim("only").unwrap();
+        std::thread::spawn(|| {
+            let fact = MemoryFact { bytes: 64, ..MemoryFact::default() };
+            PROBE.at(Level::PULSE, |to| to.alloc(NameId::NONE, &fact));
+        })
+        .join()
+        .unwrap();
+        drop(only);
+        let (_, file) = finish(drain);
+        let gaps = file.gaps();
+        assert_eq!((gaps.len(), gaps[0].reason, gaps[0].records), (1, NO_LANE, 1));
+        let planes = Planes(gaps[0].planes);
+        let asked = Planes::LOGICAL_MEMORY.union(Planes::OPERATIONS).union(Planes::SCALARS);
+        assert!(planes.contains(asked), "at level {level:?} and focus {focus:?}");
+        assert!(!planes.contains(Planes::STATISTICS), "nobody asked for level 3");
+    }
 }
 
 #[test]
