@@ -4,9 +4,11 @@
 mod support;
 
 use support::naive::{NaiveChunk, NaiveRecord, chunks, records_of};
-use support::small;
+use support::record::{scalar, span};
+use support::{Builder, calibration, small};
 use tmrun::scan::{Gap, Recording, Status};
-use tmrun_formats::{DecodeError, GapReason};
+use tmrun_formats::wire::{Frame, TerminalV1, TotalsV1};
+use tmrun_formats::{DecodeError, GapReason, LaneId, Planes, Ticks};
 
 /// The records of the recording, each with lane and position: what a test compares.
 fn records(recording: &Recording<'_>) -> Vec<NaiveRecord> {
@@ -140,6 +142,90 @@ fn the_gap_of_a_flipped_header_lies_between_its_neighbours() {
     // What comes behind it begins at 2,200, and was published at 2,300.
     assert_eq!((gap.first.0, gap.last.0, gap.records), (1_950, 2_300, 3));
     assert_eq!(gap.groups, 0, "nobody knows");
+}
+
+/// Records of two lanes, a reading of the clock between them, and the ends.
+fn mixed() -> Vec<u8> {
+    Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .records(1, &[scalar(1_050, 2, 0.5)])
+        .records(0, &[span(1_200, 1_300, 2, 1), scalar(1_350, 2, 0.5)])
+        .records(1, &[scalar(1_400, 2, 0.5)])
+        .meta(&[Frame::Calibration(calibration(1_500, 50_500))])
+        .records(1, &[scalar(1_550, 2, 0.5)])
+        .records(0, &[span(1_600, 1_700, 3, 1)])
+        .finish()
+}
+
+/// What is lost of a file of which chunks from one to another have no byte left: lane and records, by lane.
+fn without(file: &[u8], from: usize, to: usize) -> Vec<(Option<u16>, u64)> {
+    let (mut file, all) = (file.to_vec(), chunks(file));
+    file[all[from].offset..all[to].end].fill(0);
+    let recording = Recording::open(&file, "zeroed").expect("a header");
+    let of_gap = |gap: &&Gap| (gap.lane.map(|lane| lane.0), gap.records);
+    let mut lost: Vec<_> = lost(&recording, GapReason::CORRUPT).iter().map(of_gap).collect();
+    lost.sort_unstable();
+    lost
+}
+
+#[test]
+fn damage_that_more_than_the_records_of_holes_fill_may_have_been_anything() {
+    let file = mixed();
+    let uncounted = (None, 0);
+    assert_eq!(without(&file, 3, 3), [(Some(0), 2)], "the hole is all that was there");
+    assert_eq!(without(&file, 3, 4), [(Some(0), 2), (Some(1), 1)]);
+    assert_eq!(without(&file, 4, 5), [uncounted, (Some(1), 1)], "a reading of the clock, too");
+    assert_eq!(without(&file, 3, 5), [uncounted, (Some(0), 2), (Some(1), 1)]);
+}
+
+#[test]
+fn chunks_that_are_not_there_are_more_than_the_hole_that_some_of_them_leave() {
+    let file = mixed();
+    let all = chunks(&file);
+    let cut = |from: usize, to: usize| {
+        let mut file = file[..all[all.len() - 2].offset].to_vec();
+        file.drain(all[from].offset..all[to].end);
+        let recording = Recording::open(&file, "cut").expect("a header");
+        let lost = lost(&recording, GapReason::CORRUPT);
+        let mut lost: Vec<_> = lost.iter().map(|gap| (gap.lane, gap.records, gap.planes)).collect();
+        lost.sort_unstable_by_key(|gap| gap.0);
+        lost
+    };
+    let [alone] = cut(3, 3)[..] else { panic!("one hole") };
+    assert_eq!((alone.0, alone.1), (Some(LaneId(0)), 2));
+    let [other, hole] = cut(4, 5)[..] else { panic!("a hole, and what else there was") };
+    assert_eq!((hole.0, hole.1), (Some(LaneId(1)), 1));
+    assert_eq!((other.0, other.1), (None, 0));
+    assert!(other.2.contains(Planes::RECORDER.union(Planes::HOST_TIME)));
+}
+
+#[test]
+fn the_end_of_a_lane_is_not_hidden_by_the_hole_of_another() {
+    // The last of lane 0 is lost, and so are the totals that would tell.
+    let totals = |lane, records| {
+        Frame::Totals(TotalsV1 { lane: LaneId(lane), records, ..TotalsV1::default() })
+    };
+    let terminal = TerminalV1 { complete: true, reason: None, ticks: Ticks(2_000) };
+    let mut file = Builder::started()
+        .records(0, &[span(1_000, 1_100, 1, 1)])
+        .records(1, &[scalar(1_050, 2, 0.5)])
+        .records(1, &[scalar(1_400, 2, 0.5)])
+        .records(0, &[span(1_600, 1_700, 3, 1), scalar(1_750, 2, 0.5)])
+        .records(1, &[scalar(1_550, 2, 0.5)])
+        .meta(&[totals(0, 3), totals(1, 3)])
+        .meta(&[Frame::Terminal(terminal)])
+        .index()
+        .trailer();
+    let all = chunks(&file);
+    for at in [3, 4, 6] {
+        file[all[at].offset + 8] ^= 1;
+    }
+    let recording = Recording::open(&file, "flipped").expect("a header");
+    let lost = lost(&recording, GapReason::CORRUPT);
+    assert!(lost.iter().any(|gap| (gap.lane, gap.records) == (Some(LaneId(1)), 1)), "{lost:?}");
+    let covers = |gap: &Gap| gap.first <= Ticks(1_600) && gap.last >= Ticks(1_750);
+    let untold = lost.iter().find(|gap| gap.lane.is_none() && covers(gap));
+    assert!(untold.is_some_and(|gap| gap.planes.contains(Planes::OPERATIONS)), "{lost:?}");
 }
 
 #[test]

@@ -1,13 +1,15 @@
 //! From damaged bytes and missing positions to gaps.
 //!
 //! A hole in a lane's sequence says how many records are missing, damaged bytes say where. Bytes
-//! that lie where the records of a hole must have been are that hole, and counted once. Damaged
-//! bytes without a hole are a gap too, of no known count.
+//! that lie where the records of a hole must have been, and cannot have held anything else, are that
+//! hole, and counted once (`explain.rs`). Damaged bytes without a hole, or of more than it takes, are
+//! a gap too, of no known count.
 
 use tmrun_formats::wire::{ChunkHeader, HoleV1};
 use tmrun_formats::{DecodeError, GapReason, LaneId, Planes, Ticks};
 
 use super::error::Finding;
+use super::explain::{Filling, Place, explained};
 use super::gaps::{Gap, every_plane};
 use super::lanes::Hole;
 use super::walk::ChunkInfo;
@@ -53,8 +55,11 @@ struct Suspect {
     lane: Option<LaneId>,
     range: Option<(Ticks, Ticks)>,
     planes: Planes,
-    /// It is known to have held no positions, so no hole in a lane's sequence is its doing.
+    /// It is known to have held no positions that are missing, so no hole in a lane's sequence is its
+    /// doing.
     apart: bool,
+    /// How many chunks were there, by the numbers of those around it.
+    chunks: Option<u64>,
     /// The greatest tick of the chunk of records before it in the file, and the least of the one
     /// behind it.
     before: Option<Ticks>,
@@ -72,14 +77,23 @@ impl Suspect {
             range: None,
             planes: every_plane(),
             apart: false,
+            chunks: None,
             before: None,
             behind: None,
         }
     }
 
-    fn missing(&self, span: (Ticks, Ticks)) -> Missing {
+    /// Where it lies in a list of places: what has no length lies before its offset.
+    const fn place(&self) -> Place {
+        let at = if self.len > 0 { self.offset } else { self.offset.saturating_sub(1) };
+        Place { at, len: self.len, chunks: self.chunks }
+    }
+
+    fn missing(&self, span: (Ticks, Ticks), ends: &Ends) -> Missing {
         let between = (self.before.unwrap_or(span.0), self.behind.unwrap_or(span.1));
         let between = (between.0.min(between.1), between.0.max(between.1));
+        let lost = ends.lost_from(self.offset, span).filter(|_| !self.apart);
+        let between = lost.map_or(between, |lost| (between.0.min(lost.0), between.1.max(lost.1)));
         // Metadata is of the whole run, wherever it stands.
         let between = if self.planes == Planes::RECORDER { span } else { between };
         let gap = Gap::lost(self.reason, self.lane, self.range.unwrap_or(between), 0);
@@ -120,28 +134,31 @@ impl Damages {
         self.suspects.push(Suspect::at(place, "bytes that are no chunk", reason));
     }
 
-    /// Chunks are missing before this place, and not a byte is damaged. Where no hole tells that they
-    /// held records, they held metadata.
-    pub(super) fn left_out(&mut self, offset: u64) {
+    /// So many chunks are missing before this place, and not a byte is damaged.
+    pub(super) fn left_out(&mut self, offset: u64, chunks: u64) {
         let suspect = Suspect::at((offset, 0), "chunks that are not there", GapReason::CORRUPT);
-        self.suspects.push(Suspect { planes: Planes::RECORDER, ..suspect });
+        self.suspects.push(Suspect { chunks: Some(chunks), ..suspect });
     }
 
-    /// A chunk of records at a position that its lane has gone past.
+    /// So many chunks were where bytes from this offset on are none.
+    pub(super) fn numbered(&mut self, offset: u64, chunks: u64) {
+        let mut latest = self.suspects.iter_mut().rev();
+        if let Some(suspect) = latest.find(|suspect| suspect.offset == offset && !suspect.apart) {
+            suspect.chunks = Some(chunks);
+        }
+    }
+
+    /// A chunk of records at a position that its lane has gone past: no hole is its doing, for its
+    /// header says which records it has.
     pub(super) fn displaced(&mut self, header: &ChunkHeader, offset: u64) {
         let range = (header.least.min(header.greatest), header.greatest.max(header.least));
         let what = "records at a position that their lane has gone past";
         self.suspects.push(Suspect {
             lane: Some(header.lane),
             range: Some(range),
+            apart: true,
             ..Suspect::at((offset, chunk_len(header)), what, GapReason::CORRUPT)
         });
-    }
-
-    /// Whether metadata may be lost.
-    pub(super) fn lacks_metadata(&self) -> bool {
-        let mut suspects = self.suspects.iter().filter(|suspect| suspect.lane.is_none());
-        suspects.any(|suspect| suspect.planes.contains(Planes::RECORDER))
     }
 
     /// A chunk, or a frame in one, that holds no records and cannot be used.
@@ -187,31 +204,74 @@ impl Damages {
         mut self,
         span: (Ticks, Ticks),
         declared: &[HoleV1],
+        ends: &Ends,
         findings: &mut Vec<Finding>,
     ) -> Vec<Missing> {
         self.place(&[]);
         self.place_before(u64::MAX, None);
         let declared = disjoint(declared);
-        let near: Vec<Suspect> =
-            self.suspects.iter().filter(|s| !s.apart && s.len > 0).copied().collect();
-        let (mut missing, mut explained) = (Vec::new(), Vec::new());
+        let near: Vec<Suspect> = self.suspects.iter().filter(|s| !s.apart).copied().collect();
+        let places: Vec<Place> = near.iter().map(Suspect::place).collect();
+        let (mut missing, mut fillings) = (Vec::new(), Vec::new());
         for hole in &self.holes {
             let bytes = damaged_within(&near, hole.bytes);
             let pieces = pieces(hole, &declared);
-            if pieces.iter().any(|piece| !piece.declared) {
-                explained.push(hole.bytes);
+            let lost = pieces.iter().filter(|piece| !piece.declared).map(|piece| piece.records);
+            let lost = lost.fold(0, u64::saturating_add);
+            if lost > 0 {
+                fillings.push(Filling { bytes: hole.bytes, records: lost });
                 findings.extend(bytes.is_none().then(|| left_out(hole)));
             }
             missing.extend(pieces.into_iter().map(|piece| piece.missing(hole, bytes, span)));
         }
+        let lost = fillings.iter().fold(0_u64, |all, filling| all.saturating_add(filling.records));
+        let ends = ends.but_for(lost);
+        let explained = explained(&places, &fillings);
+        let unexplained = near.iter().zip(explained).filter(|(_, explained)| !explained);
+        let apart = self.suspects.iter().filter(|suspect| suspect.apart);
+        for suspect in unexplained.map(|(suspect, _)| suspect).chain(apart) {
+            let mut of_suspect = suspect.missing(span, &ends);
+            // Where all records are accounted for, chunks that are not there held metadata.
+            if suspect.len == 0 && ends.are_all_there() {
+                of_suspect.gap.planes = Planes::RECORDER;
+                (of_suspect.gap.first, of_suspect.gap.last) = span;
+            }
+            missing.push(of_suspect);
+        }
         missing.append(&mut self.counted);
-        let explained = union(explained);
-        // What has no length lies before its offset.
-        let at = |s: &Suspect| if s.len > 0 { s.offset } else { s.offset.saturating_sub(1) };
-        let unexplained = |s: &&Suspect| s.apart || !covered(&explained, at(s));
-        missing.extend(self.suspects.iter().filter(unexplained).map(|s| s.missing(span)));
         missing.sort_by_key(|missing| (missing.offset, missing.gap.lane, missing.position));
         missing
+    }
+}
+
+/// How the lanes of a file end, as far as it tells.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Ends {
+    /// Records that the trailer counts and no header tells of; `None` without a trailer.
+    pub(super) untold: Option<u64>,
+    /// Of each lane of which nobody knows how far it came: where its last chunk begins (0: it has none),
+    /// and the greatest tick until there.
+    pub(super) open: Vec<(u64, Option<Ticks>)>,
+}
+
+impl Ends {
+    /// The same, but for so many records that are known to be lost.
+    fn but_for(&self, lost: u64) -> Self {
+        let untold = self.untold.map(|untold| untold.saturating_sub(lost));
+        Self { untold, open: self.open.clone() }
+    }
+
+    fn are_all_there(&self) -> bool {
+        self.untold == Some(0)
+    }
+
+    /// The time of records that nobody tells of, if they were here: behind what is there of a lane whose
+    /// end is not known, until the end of the file.
+    fn lost_from(&self, offset: u64, span: (Ticks, Ticks)) -> Option<(Ticks, Ticks)> {
+        self.untold.filter(|&untold| untold > 0)?;
+        let ended = self.open.iter().filter(|&&(last, _)| last <= offset);
+        let from = ended.map(|&(_, greatest)| greatest.unwrap_or(span.0)).min();
+        Some((from.unwrap_or(span.0), span.1))
     }
 }
 
@@ -224,7 +284,8 @@ pub(super) fn chunk_len(header: &ChunkHeader) -> u64 {
 fn damaged_within(suspects: &[Suspect], bytes: (u64, u64)) -> Option<(u64, u64)> {
     let behind = suspects.get(suspects.partition_point(|s| s.offset <= bytes.0)..)?;
     let within = behind.get(..behind.partition_point(|s| s.offset < bytes.1))?;
-    let (first, last) = (within.first()?, within.last()?);
+    let has_bytes = |suspect: &&Suspect| suspect.len > 0;
+    let (first, last) = (within.iter().find(has_bytes)?, within.iter().rfind(has_bytes)?);
     let end = last.offset.saturating_add(last.len);
     Some((first.offset, end.saturating_sub(first.offset)))
 }
@@ -299,36 +360,4 @@ fn left_out(hole: &Hole) -> Finding {
         found: hole.position.saturating_add(hole.records),
     };
     Finding { error, lane: Some(hole.lane), chunk: None }
-}
-
-/// The open intervals, without overlap and in order.
-fn union(mut intervals: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
-    intervals.sort_unstable();
-    let mut joined: Vec<(u64, u64)> = Vec::new();
-    for (first, last) in intervals {
-        match joined.last_mut() {
-            Some(open) if first < open.1 => open.1 = open.1.max(last),
-            _ => joined.push((first, last)),
-        }
-    }
-    joined
-}
-
-fn covered(intervals: &[(u64, u64)], offset: u64) -> bool {
-    let behind = intervals.partition_point(|&(first, _)| first < offset);
-    behind.checked_sub(1).and_then(|at| intervals.get(at)).is_some_and(|&(_, last)| offset < last)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn open_intervals_do_not_cover_their_ends() {
-        let joined = union(vec![(10, 20), (30, 40), (15, 25), (25, 28)]);
-        assert_eq!(joined, [(10, 25), (25, 28), (30, 40)]);
-        let inside = |offset| covered(&joined, offset);
-        assert!(inside(11) && inside(24) && inside(26) && inside(31));
-        assert!(!inside(10) && !inside(25) && !inside(28) && !inside(40));
-    }
 }

@@ -71,6 +71,12 @@ impl Gap {
         }
     }
 
+    /// Whether metadata may be what is missing.
+    pub(crate) fn may_be_metadata(&self) -> bool {
+        let is_damage = matches!(self.reason, GapReason::CORRUPT | GapReason::TORN);
+        is_damage && self.lane.is_none() && self.planes.contains(Planes::RECORDER)
+    }
+
     /// Appends the gap as a JSON object.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         // Neither a list of bytes nor a gap refuses anything.
@@ -144,9 +150,7 @@ impl GapList {
 
     /// Whether one of them may be of metadata.
     pub(super) fn lacks_metadata(&self) -> bool {
-        let is_damage = |gap: &&Gap| matches!(gap.reason, GapReason::CORRUPT | GapReason::TORN);
-        let mut lost = self.gaps.iter().filter(is_damage).filter(|gap| gap.lane.is_none());
-        lost.any(|gap| gap.planes.contains(Planes::RECORDER))
+        self.gaps.iter().any(Gap::may_be_metadata)
     }
 
     pub(super) fn append(&mut self, other: Self) {

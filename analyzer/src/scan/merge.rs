@@ -7,7 +7,7 @@ use super::blocks::Blocks;
 use super::check::Checked;
 use super::clock::Calibrations;
 use super::counts::{ChunkCounts, Counts};
-use super::damage::chunk_len;
+use super::damage::{Ends, chunk_len};
 use super::error::Finding;
 use super::gaps::{Gap, GapList};
 use super::lanes::Lanes;
@@ -146,11 +146,8 @@ impl<'a> Merge<'a> {
         let ends = self.meta.terminal.map(|terminal| terminal.ticks);
         let least = self.span.map(|span| span.0).or(ends).unwrap_or_default();
         let greatest = self.span.map(|span| span.1).max(ends).unwrap_or_default();
-        let samples = core::mem::take(&mut self.meta.calibrations);
-        let rate = header.ticks_per_second;
-        let lacks_metadata = self.walk.damages.lacks_metadata() || self.recorded.lacks_metadata();
-        let calibrations = Calibrations::new(samples, rate, (least, greatest), lacks_metadata);
         self.totals(bytes.len() as u64);
+        let ends = self.ends();
         let mut gaps = self.recorded;
         self.levels.not_requested(greatest, &mut gaps);
         for removed in self.meta.removed.values() {
@@ -160,9 +157,12 @@ impl<'a> Merge<'a> {
         }
         let span = (least, greatest);
         let Walk { damages, mut findings, trailer, torn, .. } = self.walk;
-        let missing = damages.finish(span, &self.meta.holes, &mut findings);
+        let missing = damages.finish(span, &self.meta.holes, &ends, &mut findings);
         missing.iter().for_each(|missing| gaps.push(missing.gap));
         self.unread.into_iter().for_each(|gap| gaps.push(gap));
+        let samples = core::mem::take(&mut self.meta.calibrations);
+        let rate = header.ticks_per_second;
+        let calibrations = Calibrations::new(samples, rate, span, gaps.lacks_metadata());
         let (gaps, merged_gaps) = gaps.finish(&calibrations.clock());
         findings.sort_by_key(|finding| finding.error.offset());
         Recording {
@@ -185,6 +185,16 @@ impl<'a> Merge<'a> {
             trailer,
             torn,
             span: self.span,
+        }
+    }
+
+    /// How the lanes end, as far as the file tells.
+    fn ends(&self) -> Ends {
+        let Some(trailer) = &self.walk.trailer else { return Ends::default() };
+        let open = self.lanes.iter().filter(|(_, lane)| lane.counters().is_none());
+        Ends {
+            untold: Some(trailer.records.saturating_sub(self.walk.records)),
+            open: open.map(|(_, lane)| (lane.last_offset, lane.greatest)).collect(),
         }
     }
 

@@ -38,6 +38,7 @@ mod cost;
 mod counts;
 mod damage;
 mod error;
+mod explain;
 mod gaps;
 mod index;
 mod lanes;

@@ -75,6 +75,10 @@ pub(super) struct Walk<'a> {
     pub(super) torn: bool,
     /// The number that the next chunk has to have; unknown behind damage.
     number: Option<u64>,
+    /// Where damage begins, and the number that a chunk there would have.
+    damaged: Option<(u64, u64)>,
+    /// Records that headers of chunks tell of.
+    pub(super) records: u64,
 }
 
 impl<'a> Walk<'a> {
@@ -88,6 +92,8 @@ impl<'a> Walk<'a> {
             trailer: None,
             torn: false,
             number: Some(0),
+            damaged: None,
+            records: 0,
         }
     }
 
@@ -118,7 +124,10 @@ impl<'a> Walk<'a> {
                     chunks.push(self.chunk(&chunk));
                 }
                 Some(Walked::Damage(damage)) => self.damage(&damage),
-                Some(Walked::Trailer(trailer)) => self.trailer = Some(trailer),
+                Some(Walked::Trailer(trailer)) => {
+                    self.end_damage(trailer.chunks);
+                    self.trailer = Some(trailer);
+                }
                 None => return,
             }
         }
@@ -144,11 +153,20 @@ impl<'a> Walk<'a> {
         info
     }
 
+    /// Damage ends where a chunk of this number is next.
+    fn end_damage(&mut self, number: u64) {
+        let Some((offset, expected)) = self.damaged.take() else { return };
+        if let Some(chunks) = number.checked_sub(expected) {
+            self.damages.numbered(offset, chunks);
+        }
+    }
+
     fn check_number(&mut self, header: &ChunkHeader, offset: u64) {
+        self.end_damage(header.number);
         if let Some(expected) = self.number.filter(|&expected| expected != header.number) {
             let (what, found) = ("number of the chunk", header.number);
-            if found > expected {
-                self.damages.left_out(offset);
+            if let Some(missing) = found.checked_sub(expected) {
+                self.damages.left_out(offset, missing);
             }
             let offset = offset.saturating_add(8);
             let error = DecodeError::Malformed { what, offset, expected, found };
@@ -159,6 +177,7 @@ impl<'a> Walk<'a> {
 
     /// What the header of a chunk of records tells.
     fn records(&mut self, header: &ChunkHeader, offset: u64, follows: Follows) {
+        self.records = self.records.saturating_add(header.records.into());
         match follows {
             Follows::Directly => {}
             Follows::Behind(hole) => self.damages.hole(hole),
@@ -196,7 +215,7 @@ impl<'a> Walk<'a> {
             Some(header) => Finding::in_chunk(damage.error, header.lane, header.number),
             None => Finding::new(damage.error),
         });
-        self.number = None;
+        self.damaged = self.number.take().map(|number| (damage.offset, number));
         let reason = if cut { GapReason::TORN } else { GapReason::CORRUPT };
         let place = (damage.offset, damage.len);
         if let Some(header) = header {
@@ -205,6 +224,7 @@ impl<'a> Walk<'a> {
                 self.damages.hole(hole);
             }
             if !matches!(follows, Follows::Not { .. }) {
+                self.damaged = None;
                 return self.damages.counted(counted(reason, &header), &header, place);
             }
         }
