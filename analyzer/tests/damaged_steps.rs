@@ -16,7 +16,7 @@ use tmrun::trace::{Refuted, Trace};
 use tmrun_formats::trace::{CaptureContract, CoverageLevel, RunOutcome, TraceDocument};
 use tmrun_formats::wire::{
     Alloc, ContractV1, Frame, Free, Gradient, GradientEntryV1, GradientFamilyV1, Op, Payload,
-    Record, RecordHeader, Tensor, flags,
+    Record, RecordHeader, Tensor, TerminalV1, flags,
 };
 use tmrun_formats::{
     DType, GapClass, GradientState, Level, NameId, Planes, StorageId, TensorId, Ticks,
@@ -256,6 +256,54 @@ fn whichever_header_is_damaged_a_step_is_what_it_was_or_says_what_it_lacks() {
             sliced(recording, number, said, context);
         });
     }
+}
+
+#[test]
+fn a_slice_of_a_file_whose_first_reading_of_the_clock_is_lost_tells_the_same_time() {
+    // The first records of lane 0 are lost with it: its hole is not all that was there.
+    let mut file = Builder::started().records(0, &[scalar(1_100, 2, 0.0)]);
+    for number in 1..=3 {
+        let at = (number + 1) * 1_000;
+        file = file.records(0, &[step(at, number, false), op(at + 100, number)]);
+        file = file.records(0, &[step(at + 900, number, true)]);
+    }
+    let mut file = file.finish();
+    let all = chunks(&file);
+    file[all[0].offset..all[1].end].fill(0);
+    let recording = Recording::open(&file, "test").expect("a header");
+    let is_whole = |gap: &Gap| gap.lane.is_some() || gap.class != GapClass::Lost;
+    assert!(!recording.gaps().iter().all(is_whole), "metadata is said to be lost");
+    for number in 1..=3 {
+        let whole = said(&recording, number).expect("the step");
+        assert_eq!((whole.outcome, whole.measured_ns), (RunOutcome::Complete, Some(900)));
+        let part = sliced(&recording, number, &whole, "the first reading is lost");
+        let part = Recording::open(&part, "test").expect("a header");
+        let Region { first, last, .. } = whole.region;
+        for clock in [recording.clock(), part.clock()] {
+            assert_eq!(clock.ns(last) - clock.ns(first), 900, "step {number}");
+        }
+    }
+}
+
+#[test]
+fn nobody_claims_the_wall_time_of_a_step_whose_time_the_clock_does_not_tell() {
+    // The host's clock would have shown less than nothing when the step ran.
+    let terminal = TerminalV1 { complete: true, reason: None, ticks: Ticks(20_000_000) };
+    let file = Builder::new()
+        .meta(&[
+            Frame::Run(support::run()),
+            Frame::Calibration(support::calibration(10_000_000, 1_000)),
+            Frame::Name(support::name(1, "forward")),
+            Frame::Name(support::name(2, "loss")),
+        ])
+        .records(0, &[step(1_000_000, 1, false), step(3_000_000, 1, true)])
+        .meta(&[Frame::Terminal(terminal)])
+        .unfinished();
+    let recording = Recording::open(&file, "test").expect("a header");
+    let said = said(&recording, 1).expect("the step");
+    assert_eq!((said.outcome, said.measured_ns), (RunOutcome::Failed, None));
+    assert!(said.trace.contains("the clock do not tell"), "{}", said.trace);
+    sliced(&recording, 1, &said, "untold");
 }
 
 #[test]

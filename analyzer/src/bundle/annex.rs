@@ -277,7 +277,7 @@ impl<'a> Annex<'a> {
     ) -> Self {
         let time = Time {
             clock: recording.clock(),
-            zero: derived.zero_ns,
+            zero: derived.zero,
             end: derived.document.terminal.timestamp_ns,
         };
         let told = &derived.told;
@@ -328,13 +328,13 @@ pub(super) fn tool() -> Tool<'static> {
 /// Moments of a recording as those of its trace.
 struct Time<'r> {
     clock: crate::scan::Clock<'r>,
-    zero: u64,
+    zero: tmrun_formats::HostNs,
     end: u64,
 }
 
 impl Time<'_> {
     fn at(&self, ticks: tmrun_formats::Ticks) -> u64 {
-        self.clock.ns(ticks).saturating_sub(self.zero).min(self.end)
+        self.clock.host_ns(ticks).since(self.zero).min(self.end)
     }
 
     fn region(&self, region: &Region) -> AnnexRegion<'static> {

@@ -8,6 +8,8 @@ use tmrun_formats::{ClockMap, HostNs, Knot, Ticks};
 pub struct Clock<'a> {
     map: ClockMap<'a>,
     base: HostNs,
+    first: Option<HostNs>,
+    ticks_per_second: u64,
 }
 
 impl Clock<'_> {
@@ -19,6 +21,33 @@ impl Clock<'_> {
     /// The host's monotonic nanosecond from which [`ns`](Self::ns) counts.
     pub const fn base(&self) -> HostNs {
         self.base
+    }
+
+    /// The host's monotonic nanosecond at this tick, also before the first calibration.
+    pub fn host_ns(&self, ticks: Ticks) -> HostNs {
+        self.map.ns(ticks)
+    }
+
+    /// The host's nanosecond of the first calibration that the file has, whatever it may lack.
+    pub(crate) const fn first(&self) -> Option<HostNs> {
+        self.first
+    }
+
+    /// Whether it tells how long a stretch was: not where the host's time would be before its zero or
+    /// beyond its end, and not where it stands still over more than a microsecond of the nominal rate.
+    pub(crate) fn tells(&self, first: Ticks, last: Ticks) -> bool {
+        let rate = u128::from(nominal(self.ticks_per_second));
+        let ticks = u128::from(last.since(first));
+        let long = ticks.saturating_mul(1_000_000) > rate;
+        let is_at = |ticks: Ticks, end: HostNs| self.map.ns(ticks) == end;
+        let (zero, end) = (HostNs(0), HostNs(u64::MAX));
+        // What is held at an end is there a little later, or earlier, too.
+        let little = u64::try_from(rate / 1_000_000).unwrap_or(u64::MAX).max(1);
+        let later = Ticks(first.0.saturating_add(little));
+        let earlier = Ticks(last.0.saturating_sub(little));
+        let is_held =
+            (is_at(first, zero) && is_at(later, zero)) || (is_at(last, end) && is_at(earlier, end));
+        !long || !is_held && self.map.ns(first) < self.map.ns(last)
     }
 
     /// Nanoseconds that so many ticks last, at the place of `at`.
@@ -57,7 +86,7 @@ impl ClockFault {
             let fault = if forward <= u64::MAX / 2 { Self::Wrapped } else { Self::Backwards };
             return (!is_reading).then_some(fault);
         }
-        let rate = u128::from(if ticks_per_second == 0 { 1_000_000_000 } else { ticks_per_second });
+        let rate = u128::from(nominal(ticks_per_second));
         let expected = u128::from(b.ns.since(a.ns)).saturating_mul(rate) / 1_000_000_000;
         // A coarse clock, or one that was read twice at once, need not have moved.
         let moves = expected > u128::from(uncertainty).saturating_add(1);
@@ -124,12 +153,19 @@ impl Calibrations {
     pub fn clock(&self) -> Clock<'_> {
         let map = ClockMap::new(&self.knots, self.ticks_per_second);
         let least = map.ns(self.least);
-        let base = match self.knots.first() {
-            Some(knot) if self.may_lack_first => knot.ns.min(least),
-            Some(knot) => knot.ns,
+        let first = self.knots.first().map(|knot| knot.ns);
+        let base = match first {
+            Some(first) if self.may_lack_first => first.min(least),
+            Some(first) => first,
             None => least,
         };
-        Clock { map, base }
+        Clock { map, base, first, ticks_per_second: self.ticks_per_second }
+    }
+
+    /// Whether earlier samples than the first may be lost. Who makes another file of this one has to say
+    /// there that they may be.
+    pub(crate) const fn may_lack_first(&self) -> bool {
+        self.may_lack_first
     }
 
     /// Ticks a second from the first used sample to the last; `None` with fewer than two.
@@ -147,6 +183,11 @@ impl Calibrations {
         };
         self.knots.windows(2).filter_map(off).max_by(f64::total_cmp)
     }
+}
+
+/// Ticks a second, as the header says it.
+const fn nominal(ticks_per_second: u64) -> u64 {
+    if ticks_per_second == 0 { 1_000_000_000 } else { ticks_per_second }
 }
 
 fn rate(a: &Knot, b: &Knot) -> Option<f64> {

@@ -14,13 +14,15 @@ const ANY: Planes = Planes(u32::MAX);
 pub(crate) struct Concern<'r> {
     region: &'r Region,
     promises_memory: bool,
+    may_lack_first: bool,
 }
 
 impl<'r> Concern<'r> {
     pub(crate) fn of(recording: &Recording<'_>, region: &'r Region) -> Self {
         let contract = recording.meta().contract;
         let promises_memory = contract.is_some_and(|contract| contract.logical_memory > 0);
-        Self { region, promises_memory }
+        let may_lack_first = recording.calibrations().may_lack_first();
+        Self { region, promises_memory, may_lack_first }
     }
 
     pub(crate) fn is_of(&self, gap: &Gap) -> bool {
@@ -30,6 +32,12 @@ impl<'r> Concern<'r> {
     /// Whether a gap is of a moment of the region.
     pub(crate) fn is_within(&self, gap: &Gap) -> bool {
         self.region.overlaps(gap.first, gap.last)
+    }
+
+    /// Whether a slice has to tell of a gap: it is of the region, or why the clock may lack its first
+    /// readings, so that the slice's does not count from the first that there is.
+    pub(super) fn is_told_in_a_slice(&self, gap: &Gap) -> bool {
+        self.is_of(gap) || self.may_lack_first && gap.may_be_metadata()
     }
 
     /// The planes of the region that a gap may be of; `None` where it is of none. What is missing before
@@ -62,6 +70,7 @@ impl<'r> Concern<'r> {
 
     /// Whether a record tells of such a gap.
     pub(super) fn is_told_by(&self, record: &Record) -> bool {
-        record.payload::<wire::Gap>().is_some_and(|gap| self.is_of(&Gap::recorded(&gap)))
+        let gap = record.payload::<wire::Gap>();
+        gap.is_some_and(|gap| self.is_told_in_a_slice(&Gap::recorded(&gap)))
     }
 }

@@ -28,7 +28,10 @@ const CHUNK: usize = 4096;
 /// When it cannot be written.
 pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) -> io::Result<()> {
     let concern = Concern::of(recording, region);
-    let gaps = Gaps::of(recording, |missing| is_lost(missing, &concern));
+    let is_told = |missing: &Missing| {
+        missing.gap.class == GapClass::Lost && concern.is_told_in_a_slice(&missing.gap)
+    };
+    let gaps = Gaps::of(recording, is_told);
     let mut kept = kept::of(recording, region);
     let lost = lost(recording, |missing| {
         is_lost(missing, &concern) || is_lost_beside(missing, region, &kept)

@@ -66,7 +66,7 @@ impl<'o> Part<'o> {
     pub fn subject(&self) -> Subject<'_> {
         let (content, made, derived) = match &self.of {
             Of::Recording(made) => {
-                let Derived { document, told, zero_ns } = made.trace.derive();
+                let Derived { document, told, zero_ns, .. } = made.trace.derive();
                 (Content::Made(document), Some(made), Some((told, zero_ns)))
             }
             Of::Trace(trace, made) => {

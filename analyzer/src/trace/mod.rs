@@ -14,7 +14,8 @@
 //!   a gradient is its lane and position, as in every other output.
 //! - **No claim outlives its evidence.** A plane that the run declared to be complete, and of which
 //!   something is missing in the region, is declared to be partial; [`Told`] says why. A step of which
-//!   an edge is missing is a failed capture: nobody claims its wall time.
+//!   an edge is missing, or whose time the clock does not tell, is a failed capture: nobody claims its
+//!   wall time.
 //! - **Nothing vanishes silently.** What a trace has no place for is counted in [`Told`].
 //! - **A slice gives the same trace** as what it was cut from.
 
@@ -33,10 +34,10 @@ mod told;
 
 use std::borrow::Cow;
 
-use tmrun_formats::Ticks;
 use tmrun_formats::trace::{
     RunOutcome, Span, SpanKind, Terminal, TraceDocument, TraceRun, TraceSchema, TraceStep,
 };
+use tmrun_formats::{HostNs, Ticks};
 
 use crate::scan::{Clock, Recording};
 use crate::slice::concern::Concern;
@@ -71,6 +72,8 @@ pub struct Derived<'t> {
     pub told: Told,
     /// When its time begins, in nanoseconds of the [recording's](Recording::clock).
     pub zero_ns: u64,
+    /// The same, as the [host's](Clock::host_ns) nanosecond.
+    pub zero: HostNs,
 }
 
 impl<'r> Trace<'r> {
@@ -93,7 +96,7 @@ impl<'r> Trace<'r> {
     pub fn derive(&self) -> Derived<'_> {
         let clock = self.recording.clock();
         let (first, last) = self.edges();
-        let time = Time { clock: &clock, zero: clock.ns(first) };
+        let time = Time { clock: &clock, zero: clock.host_ns(first) };
         let outcome = outcome(self.recording, &self.region);
         let terminal = Terminal {
             outcome: if outcome.is_ok() { RunOutcome::Complete } else { RunOutcome::Failed },
@@ -101,7 +104,8 @@ impl<'r> Trace<'r> {
             reason: outcome.err().map(Cow::Owned),
         };
         let created = self.recording.header().created_ns;
-        let run = run::of(self.recording, &self.region, created.saturating_add(time.zero));
+        let created = created.saturating_add(clock.first().map_or(0, |at| time.zero.since(at)));
+        let run = run::of(self.recording, &self.region, created);
         let mut document = empty(run, terminal);
         self.spans(&time, last, &mut document);
         let texts = Texts::of(self.recording.meta());
@@ -118,7 +122,7 @@ impl<'r> Trace<'r> {
             id(a).cmp(&id(b))
         });
         document.by_id = by_id;
-        Derived { document, told, zero_ns: time.zero }
+        Derived { document, told, zero_ns: clock.ns(first), zero: time.zero }
     }
 
     /// The first and the last moment of all.
@@ -152,13 +156,14 @@ impl<'r> Trace<'r> {
         push(root);
         if self.region.step().is_some() {
             let Region { first, last, begun, ended, .. } = self.region;
+            let is_told = begun && ended && time.clock.tells(first, last);
             push(Span {
                 id: Cow::Borrowed(Ids::STEP),
                 parent: Some(Cow::Borrowed(self.ids.text(self.tree.around_step))),
                 name: Cow::Borrowed(Ids::STEP),
                 measured: true,
                 start_ns: time.at(first),
-                duration_ns: (begun && ended).then(|| time.between(first, last)),
+                duration_ns: is_told.then(|| time.between(first, last)),
                 kind: SpanKind::Function,
                 step: None,
                 line: 0,
@@ -204,12 +209,12 @@ pub fn planned(recording: &Recording<'_>, region: &Region) -> TraceRun {
 #[derive(Clone, Copy)]
 struct Time<'c> {
     clock: &'c Clock<'c>,
-    zero: u64,
+    zero: HostNs,
 }
 
 impl Time<'_> {
     fn at(&self, ticks: Ticks) -> u64 {
-        self.clock.ns(ticks).saturating_sub(self.zero)
+        self.clock.host_ns(ticks).since(self.zero)
     }
 
     fn between(&self, first: Ticks, last: Ticks) -> u64 {
@@ -238,7 +243,16 @@ fn outcome(recording: &Recording<'_>, region: &Region) -> Result<(), String> {
         Measured::Step(number) => of_step(recording, region, number, of_run),
         Measured::Span(..) | Measured::Run => of_run(),
     };
-    failed.map_or(Ok(()), Err)
+    failed.or_else(|| of_clock(recording, region)).map_or(Ok(()), Err)
+}
+
+/// Why nobody can tell how long a region was.
+fn of_clock(recording: &Recording<'_>, region: &Region) -> Option<String> {
+    let (first, last) = (region.first, region.last);
+    (!recording.clock().tells(first, last)).then(|| {
+        let ticks = last.since(first);
+        format!("the readings of the clock do not tell how long the {ticks} ticks of it lasted")
+    })
 }
 
 /// Why a step is no whole invocation, of which the wall time is known. How the run ended says something
