@@ -55,7 +55,27 @@ impl<'r> Run<'r> {
 /// The runs of each lane, by position.
 pub(crate) type Kept<'r> = BTreeMap<LaneId, Vec<Run<'r>>>;
 
-/// Every group that speaks of a moment of the region; of each lane also the group before and the
+/// Whether a group is one of a region: it speaks of a moment of it, or was recorded in the step that it is,
+/// whatever moment it speaks of, or was launched in it.
+pub(crate) fn is_of(region: &Region, group: &[Record], before: StepState) -> bool {
+    let (first, last) = edges(group);
+    let Some(head) = group.first() else { return false };
+    let kind = head.kind();
+    let is_of_step = || {
+        let open = before.open.filter(|_| before.sure).map(|open| open.number);
+        open.is_some() && open == region.step() && kind.is_some_and(is_event)
+    };
+    let is_launched_in = || kind == Some(Kind::DeviceInterval) && region.has(head.header().ticks);
+    region.overlaps(first, last) || is_of_step() || is_launched_in()
+}
+
+/// Whether records of this kind say something that is an event of a trace. (Spans are rows, gaps and
+/// levels are told beside it, and a step is the region.)
+pub(crate) const fn is_event(kind: Kind) -> bool {
+    !matches!(kind, Kind::Span | Kind::Step | Kind::Level | Kind::Gap)
+}
+
+/// Every group that is [one of the region](is_of); of each lane also the group before and the
 /// group behind, so that what is left out lies before the one and behind the other, and the step marks
 /// before and behind, which say what the lane's step cannot have reached; what allocated the storage
 /// that is live when it begins; what tells of a loss of it; and every change of the level.
@@ -129,6 +149,7 @@ impl<'r> Part<'r> {
         for run in Walk::over(chunk) {
             let Some(head) = run.records().first() else { continue };
             let (first, last) = edges(run.records());
+            let is_of_region = is_of(region, run.records(), run.state);
             if is_before && first < region.extent.0 && is_memory(head) {
                 self.live.record(lane, run.first, head);
             }
@@ -137,7 +158,7 @@ impl<'r> Part<'r> {
                 Some(Kind::Gap) => concern.is_told_by(head),
                 _ => false,
             };
-            if is_everyones || region.overlaps(first, last) {
+            if is_everyones || is_of_region {
                 self.keep(lane, run);
             } else if last <= region.extent.0 {
                 newest(&mut self.before, (lane, Sort::of(head)), run);

@@ -1,12 +1,12 @@
 //! What happened in a region beside its spans, in order of time.
 
-use super::launches::Launches;
-use tmrun_formats::wire::{Kind, Record, StepState, groups};
+use tmrun_formats::wire::{DeviceInterval, Kind, Record, StepState, groups};
 use tmrun_formats::{LaneId, SpanId, Ticks};
 
+use super::launched::Lanes;
 use super::told::{LeftOut, Told};
 use crate::slice::Region;
-use crate::slice::kept::{Kept, edges};
+use crate::slice::kept::{Kept, edges, is_event, is_of};
 use crate::slice::live::Live;
 
 /// A group of records that is an event, or several.
@@ -30,15 +30,14 @@ pub(super) struct Fact<'r> {
 /// The facts of a region.
 pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<Fact<'r>> {
     let mut live = Live::default();
+    let steps = Lanes::of(region, kept);
     let mut facts = Vec::new();
-    let mut launches = Launches::default();
     for (&lane, runs) in kept {
         for run in runs {
             let mut state = run.state;
             let mut position = run.first;
             for group in groups(run.records()) {
                 let before = state;
-                launches.saw(lane, group, before);
                 state = group.iter().fold(state, |state, record| state.behind(record, lane));
                 let at = position;
                 position = position.saturating_add(group.len() as u64);
@@ -63,24 +62,28 @@ pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<F
                     state: before,
                     carried: is_memory && first < region.extent.0,
                 };
+                let is_of_region = is_of(region, group, before);
+                if let Some(interval) = head.payload::<DeviceInterval>() {
+                    // It belongs where it was launched, which its own lane says.
+                    let launched = head.header().ticks;
+                    if !steps.launched(&fact, &interval, launched) {
+                        if is_of_region {
+                            told.leave_out(LeftOut::OtherStep);
+                        }
+                        continue;
+                    }
+                }
                 if fact.carried {
                     live.record(lane, at, head);
                     facts.push(fact);
-                } else if region.overlaps(first, last) && is_event(kind) {
+                } else if is_of_region && is_event(kind) {
                     facts.push(fact);
                 }
             }
         }
     }
-    launches.place(region, &mut facts, told);
     let live = live.allocations();
     facts.retain(|fact| !fact.carried || live.contains_key(&(fact.lane, fact.position)));
     facts.sort_by_key(|fact| (fact.first, fact.lane, fact.position));
     facts
-}
-
-/// Whether records of this kind say something that is an event of a trace. (Spans are rows, gaps and
-/// levels are told beside it, and a step is the region.)
-const fn is_event(kind: Kind) -> bool {
-    !matches!(kind, Kind::Span | Kind::Step | Kind::Level | Kind::Gap)
 }

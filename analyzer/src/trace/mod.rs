@@ -16,6 +16,8 @@
 //!   something is missing in the region, is declared to be partial; [`Told`] says why. A step of which
 //!   an edge is missing, or whose time the clock does not tell, is a failed capture: nobody claims its
 //!   wall time.
+//! - **A step has what was recorded in it**, whatever time a record speaks of; work on a device the step
+//!   in which it was launched. None of it is in two steps.
 //! - **Nothing vanishes silently.** What a trace has no place for is counted in [`Told`].
 //! - **A slice gives the same trace** as what it was cut from.
 
@@ -24,7 +26,7 @@ mod events;
 mod fact;
 mod gaps;
 mod ids;
-mod launches;
+mod launched;
 mod place;
 mod row;
 mod run;

@@ -29,7 +29,8 @@ macro_rules! left_out {
 left_out! {
     /// Records of kinds that this version does not know.
     Unknown "unknown_records",
-    /// Facts of another step that was open on their lane at the same time.
+    /// Facts of a moment of the region that belong to another step: the one that was open on their lane, or
+    /// on that which launched them.
     OtherStep "facts_of_another_step",
     /// Spans around the region, or beside it, that had not ended when the recording did.
     OpenSpan "open_spans",
