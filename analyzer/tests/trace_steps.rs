@@ -10,7 +10,8 @@ use tmrun::slice::{Region, slice};
 use tmrun::trace::{LeftOut, Told, Trace};
 use tmrun_formats::trace::{CoverageLevel, TraceDocument};
 use tmrun_formats::wire::{
-    ContractV1, DeviceInterval, DeviceV1, Frame, Op, Payload, Record, RecordHeader,
+    ContractV1, DeviceInterval, DeviceMemory, DeviceV1, Frame, Op, Payload, Record, RecordHeader,
+    flags,
 };
 use tmrun_formats::{ClockCode, DeviceCode, LaneId, Level, NameId, StreamId, TensorId, Ticks};
 
@@ -146,4 +147,38 @@ fn work_on_a_device_is_in_the_step_in_which_its_lane_launched_it_and_in_no_other
     // none in the second that is not there.
     assert_eq!(streams(1), (vec![6, 1, 2, 4], 1));
     assert_eq!(streams(2), (vec![3, 5], 4));
+}
+
+#[test]
+fn devices_and_clocks_that_found_no_code_are_not_one_device() {
+    let sample = |ticks, device| {
+        let used = 64;
+        of(ticks, flags::MEMORY_USED, &DeviceMemory { used, device, ..DeviceMemory::default() })
+    };
+    let of_other =
+        |device, clock| of(2_500, 0, &DeviceInterval { device, clock, ..work(0, 2_600, 9) });
+    let (known, other) = (DeviceCode(1), DeviceCode::OTHER);
+    let records = |more: &[Record]| {
+        promised()
+            .records(0, &[step(2_000, 1, false), sample(2_100, known), step(2_900, 1, true)])
+            .records(RECORDER, &[&[interval(0, 2_200, 2_300, 1)], more].concat())
+            .finish()
+    };
+    let said = |file: &[u8]| {
+        traced(file, 1, |document, told| {
+            let refuted: Vec<_> =
+                told.refuted.iter().map(|it| (it.plane, it.because.clone())).collect();
+            assert_eq!(document.device_intervals.len(), 1);
+            assert_eq!(document.device_memory.len(), 1);
+            refuted
+        })
+    };
+    assert_eq!(said(&records(&[])), []);
+    let many =
+        [sample(2_400, other), of_other(other, ClockCode(1)), of_other(known, ClockCode::OTHER)];
+    let reasons = [
+        ("physical_memory", "1 sample is of a device that found no code".to_owned()),
+        ("device_timing", "2 intervals are of devices or clocks that found no code".to_owned()),
+    ];
+    assert_eq!(said(&records(&many)), reasons);
 }

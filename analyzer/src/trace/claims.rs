@@ -51,6 +51,16 @@ const RENAMED: Lack = (
     "storage came while one of its name was live",
     "storages came while one of their name was live",
 );
+const SAMPLES: Lack = (
+    |told| told.count(LeftOut::OtherDevice),
+    "sample is of a device that found no code",
+    "samples are of devices that found no code",
+);
+const INTERVALS: Lack = (
+    |told| told.count(LeftOut::OtherClock),
+    "interval is of a device or a clock that found no code",
+    "intervals are of devices or clocks that found no code",
+);
 
 /// The planes. An activation is known by its operation and by the tensor or the storage of its output:
 /// where one of them is missing, so may be the activation.
@@ -89,13 +99,13 @@ const PLANES: [Plane; 7] = [
         name: "physical_memory",
         level: |c| &mut c.physical_memory,
         evidence: Planes::PHYSICAL_MEMORY,
-        lacks: &[],
+        lacks: &[SAMPLES],
     },
     Plane {
         name: "device_timing",
         level: |c| &mut c.device_timing,
         evidence: Planes::DEVICE_TIMING,
-        lacks: &[],
+        lacks: &[INTERVALS],
     },
 ];
 

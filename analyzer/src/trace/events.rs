@@ -11,7 +11,8 @@ use tmrun_formats::wire::{
     Stats, Tensor, flags,
 };
 use tmrun_formats::{
-    Category, EdgeKind, GradientState, LaneId, NameId, SpanId, StampFault, StreamId,
+    Category, ClockCode, DeviceCode, EdgeKind, GradientState, LaneId, NameId, SpanId, StampFault,
+    StreamId,
 };
 
 use super::fact::Fact;
@@ -398,6 +399,9 @@ impl<'t, 'd> Events<'t, 'd> {
 
     fn device_memory(&mut self, fact: &Fact<'d>) {
         let Some((head, sample)) = read::<DeviceMemory>(fact) else { return };
+        if sample.device == DeviceCode::OTHER {
+            return self.told.leave_out(LeftOut::OtherDevice);
+        }
         let given = |flag, bytes| (head.flags & flag != 0).then_some(bytes);
         let four = [
             given(flags::MEMORY_USED, sample.used),
@@ -423,6 +427,10 @@ impl<'t, 'd> Events<'t, 'd> {
         let Some((head, interval)) = read::<DeviceInterval>(fact) else { return };
         if StampFault::of(interval.start, interval.end).is_some() {
             return self.told.leave_out(LeftOut::InvalidInterval);
+        }
+        // Several may have found no code: their times cannot be added up.
+        if interval.device == DeviceCode::OTHER || interval.clock == ClockCode::OTHER {
+            return self.told.leave_out(LeftOut::OtherClock);
         }
         let duration_ns = interval.end.saturating_sub(interval.start);
         if duration_ns == 0 {

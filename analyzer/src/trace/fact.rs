@@ -30,7 +30,7 @@ pub(super) struct Fact<'r> {
 /// The facts of a region.
 pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<Fact<'r>> {
     let mut live = Live::default();
-    let steps = Lanes::of(region, kept);
+    let mut steps = Lanes::of(region, kept);
     let mut facts = Vec::new();
     for (&lane, runs) in kept {
         for run in runs {

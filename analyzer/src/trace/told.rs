@@ -46,6 +46,10 @@ left_out! {
     Storage "memory_events_of_unidentified_storage",
     /// Samples of device memory that say nothing.
     EmptySample "empty_device_memory_samples",
+    /// Samples of the memory of devices that found no code, and are not told apart.
+    OtherDevice "device_memory_samples_without_a_code",
+    /// Device intervals of devices or clocks that found no code, and are not told apart.
+    OtherClock "device_intervals_without_a_code",
     /// Device intervals of no length.
     EmptyInterval "empty_device_intervals",
     /// Device intervals whose stamps say nothing.
