@@ -15,11 +15,12 @@ use tmrun::slice::{Region, RegionError, slice};
 use tmrun::trace::{Refuted, Trace};
 use tmrun_formats::trace::{CaptureContract, CoverageLevel, RunOutcome, TraceDocument};
 use tmrun_formats::wire::{
-    Alloc, ContractV1, Frame, Free, Gradient, GradientEntryV1, GradientFamilyV1, Op, Payload,
+    self, Alloc, ContractV1, Frame, Free, Gradient, GradientEntryV1, GradientFamilyV1, Op, Payload,
     Record, RecordHeader, Tensor, TerminalV1, flags,
 };
 use tmrun_formats::{
-    DType, GapClass, GradientState, Level, NameId, Planes, StorageId, TensorId, Ticks,
+    DType, GapClass, GapReason, GradientState, LaneId, Level, NameId, Planes, StorageId, TensorId,
+    Ticks,
 };
 
 const STEPS: u64 = 4;
@@ -277,6 +278,54 @@ fn a_slice_of_a_file_whose_first_reading_of_the_clock_is_lost_tells_the_same_tim
         let whole = said(&recording, number).expect("the step");
         assert_eq!((whole.outcome, whole.measured_ns), (RunOutcome::Complete, Some(900)));
         let part = sliced(&recording, number, &whole, "the first reading is lost");
+        let part = Recording::open(&part, "test").expect("a header");
+        let Region { first, last, .. } = whole.region;
+        for clock in [recording.clock(), part.clock()] {
+            assert_eq!(clock.ns(last) - clock.ns(first), 900, "step {number}");
+        }
+    }
+}
+
+/// Steps of which the clock was first read behind all of them, as far as is left, and what else there is.
+fn read_late(more: &[Record]) -> Vec<u8> {
+    let mut file = Builder::new()
+        .meta(&[
+            Frame::Run(support::run()),
+            Frame::Name(support::name(1, "forward")),
+            Frame::Name(support::name(2, "loss")),
+        ])
+        .records(u16::MAX, &[level(1_010, 1_020, 3, 3)])
+        .records(0, &[scalar(1_100, 2, 0.0)]);
+    for number in 1..=3 {
+        let at = (number + 1) * 1_000;
+        file = file.records(0, &[step(at, number, false), op(at + 100, number)]);
+        file = file.records(0, &[step(at + 900, number, true)]);
+    }
+    file.records(u16::MAX, more).finish()
+}
+
+#[test]
+fn a_step_before_the_first_reading_of_the_clock_is_as_long_as_it_was() {
+    let file = read_late(&[]);
+    let recording = Recording::open(&file, "test").expect("a header");
+    for number in 1..=3 {
+        let whole = said(&recording, number).expect("the step");
+        assert_eq!((whole.outcome, whole.measured_ns), (RunOutcome::Complete, Some(900)));
+        sliced(&recording, number, &whole, "nothing is lost");
+    }
+}
+
+#[test]
+fn a_slice_says_that_readings_of_the_clock_may_be_lost_whenever_that_was() {
+    let (first, last, planes) = (Ticks(4_950), Ticks(4_960), Planes(u32::MAX));
+    let (lane, reason) = (LaneId::RECORDER, GapReason::CORRUPT);
+    let late = wire::Gap { first, last, records: 0, groups: 0, planes, lane, reason };
+    let file = read_late(&[of(4_950, 0, 0, &late)]);
+    let recording = Recording::open(&file, "test").expect("a header");
+    for number in 1..=3 {
+        let whole = said(&recording, number).expect("the step");
+        assert_eq!(whole.gaps, [], "it is behind the steps");
+        let part = sliced(&recording, number, &whole, "what is lost is behind it");
         let part = Recording::open(&part, "test").expect("a header");
         let Region { first, last, .. } = whole.region;
         for clock in [recording.clock(), part.clock()] {

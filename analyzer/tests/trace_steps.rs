@@ -105,7 +105,7 @@ fn an_operation_is_in_the_step_that_it_was_recorded_in_whatever_its_times_are() 
             (ops, told.count(LeftOut::OtherStep))
         })
     };
-    let at = |tensor: u64, span: &str, ns| (format!("0x{tensor:x}"), span.to_owned(), ns);
+    let at = |tensor: u64, span: &str, ns| (format!("0x{tensor:016x}"), span.to_owned(), ns);
     assert_eq!(ops(1), (vec![at(1, "step", 100)], 1), "the late one is step 2's");
     assert_eq!(ops(2), (vec![at(2, "root", 100)], 0));
     assert_eq!(ops(3), (vec![at(3, "root", 20), at(4, "step", 100)], 0));

@@ -155,9 +155,9 @@ fn what_finds_no_lane_may_be_of_every_plane_that_is_asked_for() {
     for (level, focus) in [(Level::METADATA, None), (Level::PULSE, Some(Level::METADATA))] {
         let drain = start(*PROBE, Memory::default(), level);
         if let Some(focus) = focus {
-            PROBE.view().set_focus("encoder.*", focus).unwrap();
+            PROBE.set_focus("encoder.*", focus).unwrap();
         }
-        let only = PROBE.view().claim("only").unwrap();
+        let only = PROBE.claim("only").unwrap();
         std::thread::spawn(|| {
             let fact = MemoryFact { bytes: 64, ..MemoryFact::default() };
             PROBE.at(Level::PULSE, |to| to.alloc(NameId::NONE, &fact));

@@ -9,11 +9,13 @@ use super::fact::Fact;
 use crate::slice::Region;
 use crate::slice::kept::{Kept, Run, edges};
 
-/// The step that each lane was in around a region, by time.
+/// The step that each lane was in around a region, by time. Looked up when a lane is asked for: few
+/// recordings have work on a device.
 #[derive(Debug)]
-pub(super) struct Lanes<'g> {
-    region: &'g Region,
-    lanes: BTreeMap<LaneId, States>,
+pub(super) struct Lanes<'k, 'r> {
+    region: &'k Region,
+    kept: &'k Kept<'r>,
+    known: BTreeMap<LaneId, Option<States>>,
 }
 
 /// The states of a lane.
@@ -25,28 +27,34 @@ struct States {
     changes: Vec<(u128, StepState)>,
 }
 
-impl<'g> Lanes<'g> {
-    pub(super) fn of(region: &'g Region, kept: &Kept<'_>) -> Self {
-        let is_step = region.step().is_some();
-        let lanes = kept.iter().filter(|_| is_step);
-        let lanes = lanes.filter_map(|(&lane, runs)| Some((lane, States::of(lane, runs)?)));
-        Self { region, lanes: lanes.collect() }
+impl<'k, 'r> Lanes<'k, 'r> {
+    pub(super) const fn of(region: &'k Region, kept: &'k Kept<'r>) -> Self {
+        Self { region, kept, known: BTreeMap::new() }
     }
 
     /// Whether an interval was launched in the region, of those that have a part of it. Where its lane was
     /// in no step, or nobody knows in which, the moment decides. So it is in one step at most.
-    pub(super) fn launched(&self, fact: &Fact<'_>, interval: &DeviceInterval, at: Ticks) -> bool {
+    pub(super) fn launched(
+        &mut self,
+        fact: &Fact<'_>,
+        interval: &DeviceInterval,
+        at: Ticks,
+    ) -> bool {
         let Some(step) = self.region.step() else { return true };
-        let state = if fact.lane == interval.lane {
-            fact.state
-        } else {
-            self.lanes.get(&interval.lane).map_or(StepState::START, |states| states.at(at))
-        };
+        let state =
+            if fact.lane == interval.lane { fact.state } else { self.state(interval.lane, at) };
         let (from, to) = self.region.extent;
         match state.open.filter(|_| state.sure) {
             Some(open) => open.number == step,
             None => from <= at && (at < to || from == to && at == to),
         }
+    }
+
+    fn state(&mut self, lane: LaneId, at: Ticks) -> StepState {
+        let runs = self.kept.get(&lane);
+        let states = || runs.and_then(|runs| States::of(lane, runs));
+        let states = self.known.entry(lane).or_insert_with(states);
+        states.as_ref().map_or(StepState::START, |states| states.at(at))
     }
 }
 
