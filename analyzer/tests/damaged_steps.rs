@@ -9,7 +9,7 @@ mod support;
 
 use support::Builder;
 use support::naive::{NaiveChunk, chunks};
-use support::record::{level, scalar, span, span_in, stats, step};
+use support::record::{gap, level, scalar, span, span_in, stats, step};
 use tmrun::scan::{Gap, Recording};
 use tmrun::slice::{Region, RegionError, slice};
 use tmrun::trace::{Refuted, Trace};
@@ -320,7 +320,9 @@ fn a_slice_says_that_readings_of_the_clock_may_be_lost_whenever_that_was() {
     let (first, last, planes) = (Ticks(4_950), Ticks(4_960), Planes(u32::MAX));
     let (lane, reason) = (LaneId::RECORDER, GapReason::CORRUPT);
     let late = wire::Gap { first, last, records: 0, groups: 0, planes, lane, reason };
-    let file = read_late(&[of(4_950, 0, 0, &late)]);
+    // What a lane has next behind a step a slice keeps anyway.
+    let next = gap(4_920, 4_930, 0, 0, GapReason::FOCUS);
+    let file = read_late(&[next, of(4_950, 0, 0, &late)]);
     let recording = Recording::open(&file, "test").expect("a header");
     for number in 1..=3 {
         let whole = said(&recording, number).expect("the step");
