@@ -21,8 +21,8 @@ use super::{Failure, Outcome, say, schemas};
 #[command(after_help = "\
 Every intact record keeps its place, what is missing is declared as gaps, and `tmrun verify` accepts
 the result. Of a flight recorder either file will do, the .tmrun or the .rings: they name each
-other, and the result has what both hold. The file header may be damaged too. The input stays as it
-is.
+other, and the result has what both hold. Where a recording did not come to its end and the rings are
+not there, what they held is missing. The file header may be damaged too. The input stays as it is.
 
 Exit codes:
   0  done, and nothing is missing
@@ -55,11 +55,12 @@ pub(super) fn run(args: &SalvageArgs) -> Result<Outcome, Failure> {
         return Err(Failure::Usage("name a file for the recording with -o"));
     }
     args.output.check(&args.file)?;
-    let input = join::with_rings(&args.file, &args.output)?;
+    let join::Found { input, lacks_rings } = join::with_rings(&args.file, &args.output)?;
     let progress = Progress::new(input.len() as u64, "scanning");
     let recording = Recording::open_damaged(&input, input.name(), &|more| progress.add(more));
     progress.finish();
     let recording = recording?;
+    let recording = if lacks_rings { recording.without_rings() } else { recording };
     let progress = Progress::new(input.len() as u64, "salvaging");
     let mut written = None;
     let result = args.output.write(|out| {

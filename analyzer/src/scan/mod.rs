@@ -48,6 +48,7 @@ mod meta;
 mod names;
 mod recording;
 mod records;
+mod rings;
 mod steps;
 mod track;
 mod verify;

@@ -146,6 +146,9 @@ pub(crate) fn place(folder: Option<&Path>, run: RunId) -> Result<PathBuf, Record
             None => PathBuf::from(format!("/dev/shm/tmrun-{user}")),
         }
     });
+    // The recording names the rings: whoever looks for them there may be anywhere.
+    let folder = std::path::absolute(&folder)
+        .map_err(|source| RecordError::Rings { path: folder.clone(), source })?;
     let failed = |source| RecordError::Rings { path: folder.clone(), source };
     match DirBuilder::new().mode(0o700).create(&folder) {
         Ok(()) => {}

@@ -1,8 +1,9 @@
 //! The files of a flight recorder: which belong together.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use tmrun::input::Input;
+use tmrun::input::{Input, InputError};
 use tmrun::salvage::{Process, Rings, join};
 use tmrun::scan::{OpenError, Recording};
 use tmrun_formats::rings::RINGS_MAGIC;
@@ -11,40 +12,68 @@ use tmrun_formats::{RunId, parts};
 use super::super::output::OutputArgs;
 use super::super::{Failure, say};
 
+/// What is to be salvaged.
+pub(super) struct Found {
+    pub(super) input: Input,
+    /// Its process kept rings and did not come to the end, and what they held is not in the input:
+    /// they are not there, or nobody can read them.
+    pub(super) lacks_rings: bool,
+}
+
+impl From<Input> for Found {
+    fn from(input: Input) -> Self {
+        Self { input, lacks_rings: false }
+    }
+}
+
 /// The recording that was drained, with what its mapped rings still hold. Either of the two files
 /// may be given; they name each other. Of a recording of several files the rings belong to the last.
 ///
 /// A process that is there moves records from the rings into the file all the while. The rings are
 /// read first, so that none is missing between the two.
-pub(super) fn with_rings(file: &Path, output: &OutputArgs) -> Result<Input, Failure> {
+pub(super) fn with_rings(file: &Path, output: &OutputArgs) -> Result<Found, Failure> {
     let input = Input::open(file)?;
     if input.starts_with(&RINGS_MAGIC) {
         let open = |source| OpenError { file: input.name().to_owned(), source };
         let rings = Rings::open(&input).map_err(open)?;
         let Some(last) = last_file(&rings, &input, output)? else {
             let path = rings.recording_file().unwrap_or("the recording");
-            say(format_args!("{}: {path} is gone; only the rings are left", input.name()));
-            return joined(None, &rings, &input);
+            say(format_args!(
+                "{}: {path} {}; only the rings are left",
+                input.name(),
+                absence(path)
+            ));
+            return Ok(joined(None, &rings, &input)?.into());
         };
         if read(&last).is_some_and(|recording| has_everything(&recording)) {
-            return Ok(last);
+            return Ok(last.into());
         }
-        return joined(Some(&last), &rings, &input);
+        return Ok(joined(Some(&last), &rings, &input)?.into());
     }
     let Some(recording) = read(&input).filter(|recording| !has_everything(recording)) else {
-        return Ok(input); // when it cannot be read, that is said where it is opened for good
+        return Ok(input.into()); // when it cannot be read, that is said where it is opened for good
     };
-    let path = recording.meta().run.and_then(|run| run.rings);
-    let rings = path.map(|path| beside(&input, path, output)).transpose()?.flatten();
-    let Some(rings_file) = rings else { return Ok(input) };
-    let rings = match Rings::open(&rings_file) {
-        Ok(rings) if rings.run() == recording.header().run => rings,
-        Ok(_) => return Ok(input),
-        Err(error) => {
-            say(format_args!("{}: {error}; it is left out", rings_file.name()));
-            return Ok(input);
+    let Some(named) = recording.meta().run.and_then(|run| run.rings) else {
+        return Ok(input.into());
+    };
+    let run = recording.header().run;
+    let rings_file = match rings_of(run, &input, named, output)? {
+        Ok(rings_file) => rings_file,
+        Err(why) => {
+            let lacks_rings = recording.needs_rings().is_some();
+            if lacks_rings {
+                say(format_args!(
+                    "{}: its rings are missing, with what the process recorded last: {why}; put them \
+                     beside it",
+                    input.name()
+                ));
+            }
+            drop(recording);
+            return Ok(Found { input, lacks_rings });
         }
     };
+    let open = |source| OpenError { file: rings_file.name().to_owned(), source };
+    let rings = Rings::open(&rings_file).map_err(open)?;
     let last = last_file(&rings, &input, output)?;
     let is_later = |last: &&Input| read(last).is_some_and(|l| number(&l) > number(&recording));
     if let Some(last) = last.as_ref().filter(is_later) {
@@ -53,14 +82,54 @@ pub(super) fn with_rings(file: &Path, output: &OutputArgs) -> Result<Input, Fail
             input.name(),
             last.name()
         ));
-        return Ok(input);
+        return Ok(input.into());
     }
     // What was drained since is in the file by now, unless that came through a pipe.
     let input = if file.as_os_str() == "-" { input } else { Input::open(file)? };
     if read(&input).is_some_and(|recording| has_everything(&recording)) {
-        return Ok(input);
+        return Ok(input.into());
     }
-    joined(Some(&input), &rings, &rings_file)
+    Ok(joined(Some(&input), &rings, &rings_file)?.into())
+}
+
+/// The file with the rings of this run, which a recording names; or why there is none that can be
+/// read, of each place where it may be.
+fn rings_of(
+    run: RunId,
+    file: &Input,
+    named: &str,
+    output: &OutputArgs,
+) -> Result<Result<Input, String>, Failure> {
+    let mut reasons: Vec<String> = Vec::new();
+    for path in places(file, named) {
+        let found = match Input::open(&path) {
+            Ok(found) => found,
+            Err(error) => {
+                reasons.push(error.to_string());
+                continue;
+            }
+        };
+        let error = match Rings::open(&found) {
+            Ok(rings) if rings.run() == run => return Ok(Ok(checked((found, path), output)?)),
+            Ok(rings) => format!("expected rings of run {run}, found those of {}", rings.run()),
+            Err(error) => error.to_string(),
+        };
+        reasons.push(format!("{}: {error}", path.display()));
+    }
+    reasons.dedup();
+    Ok(Err(reasons.join("; ")))
+}
+
+/// What is at this path instead of a recording of the rings' run.
+fn absence(path: &str) -> String {
+    match Input::open(Path::new(path)) {
+        Ok(_) => "is none of the same run".to_owned(),
+        Err(InputError::File { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            "is gone".to_owned()
+        }
+        Err(InputError::File { source, .. }) => format!("cannot be read ({source})"),
+        Err(_) => "is no regular file".to_owned(),
+    }
 }
 
 /// The number of a process that is gone may be another's by now: then too the rings were read first.
@@ -91,12 +160,6 @@ fn places(file: &Input, named: &str) -> impl Iterator<Item = PathBuf> {
     [Some(path.to_owned()), moved].into_iter().flatten()
 }
 
-/// A file that another one names. It is an input too, which the result must not replace.
-fn beside(file: &Input, named: &str, output: &OutputArgs) -> Result<Option<Input>, Failure> {
-    let found = places(file, named).find_map(|path| Some((Input::open(&path).ok()?, path)));
-    found.map(|found| checked(found, output)).transpose()
-}
-
 /// The file that the rings were being drained into.
 fn last_file(
     rings: &Rings<'_>,
@@ -109,6 +172,7 @@ fn last_file(
     found.map(|found| checked(found, output)).transpose()
 }
 
+/// A file that another one names is an input too, which the result must not replace.
 fn checked((input, path): (Input, PathBuf), output: &OutputArgs) -> Result<Input, Failure> {
     output.check(&path)?;
     Ok(input)
