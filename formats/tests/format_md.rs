@@ -356,10 +356,13 @@ fn the_page_places_every_field_of_the_rings_header_and_the_lane_block() {
         ("claims", Lane::CLAIMS),
         ("claim", Lane::CLAIM),
         ("left_out", Lane::LEFT_OUT),
+        ("truncated", Lane::TRUNCATED),
+        ("out_of_order", Lane::OUT_OF_ORDER),
         ("open", Lane::OPEN),
         ("origin", Lane::ORIGIN),
+        ("high_water", Lane::HIGH_WATER),
     ];
     let placed = placed.map(|(field, offset)| [offset.to_string(), field.to_owned()]);
     assert_eq!(columns("Lane block", [0, 2]), placed);
-    assert_eq!(Lane::SIZE, 5_760);
+    assert_eq!(Lane::SIZE, 5_888);
 }

@@ -3,7 +3,9 @@
 use tmrun::salvage::{self, Process, Rings};
 use tmrun::scan::Recording;
 use tmrun_formats::LaneId;
-use tmrun_formats::rings::{ClockCell, LaneImage, NameImage, RingsHeader, RunArea};
+use tmrun_formats::rings::{
+    ChangeCell, ClockCell, LaneImage, NameImage, RingsHeader, RunArea, WaitingChanges,
+};
 use tmrun_formats::wire::{Frames, Record};
 
 /// Everything that can be read of them without an analyzer: nothing lies outside of the file, and no
@@ -23,6 +25,14 @@ pub(crate) fn read(file: &[u8]) {
     for cell in &cells {
         let encoded = cell.encode();
         assert_eq!(ClockCell::read(&encoded).next(), Some(*cell));
+    }
+    if let Some(changes) = WaitingChanges::read(part(header.changes, WaitingChanges::SIZE)) {
+        let kept: Vec<_> = changes.kept().collect();
+        assert!(kept.len() <= ChangeCell::COUNT);
+        assert!(
+            changes.lost() == 0 || kept.len() == ChangeCell::COUNT,
+            "first all cells are taken"
+        );
     }
     let entries = part(header.entries, header.names.saturating_mul(NameImage::SIZE as u64));
     let names = NameImage::table(entries, part(header.arena, header.arena_length));
@@ -96,6 +106,18 @@ mod tests {
         let file = all_of_one_text(&[b'a'; 100_000]);
         assert!(Rings::open(&file).is_ok());
         join(&file);
+    }
+
+    #[test]
+    fn the_committed_changes_are_one_that_was_made_one_in_the_making_and_one_that_is_damaged() {
+        let file = include_bytes!("../corpus/rings_file/changes");
+        let mut file = file.to_vec();
+        file.resize(80 << 10, 0);
+        let header = RingsHeader::decode(&file).unwrap();
+        let area = header.part(&file, header.changes, WaitingChanges::SIZE);
+        let changes = WaitingChanges::read(area).unwrap();
+        let armed = changes.kept().map(|cell| cell.map(|cell| cell.change.armed.0));
+        assert_eq!(armed.collect::<Vec<_>>(), [Some(1010), Some(0), None]);
     }
 
     #[test]

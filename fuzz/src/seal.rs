@@ -1,7 +1,7 @@
 //! Checksums made right. No engine guesses a CRC-32, and what a reader does with a file whose sums
 //! hold lies behind one.
 
-use tmrun_formats::rings::{ClockCell, RingsHeader, RunArea};
+use tmrun_formats::rings::{ChangeCell, ClockCell, RingsHeader, RunArea, WaitingChanges};
 
 /// Bytes before a payload; its sums are the last eight of them.
 const HEAD: usize = 64;
@@ -25,7 +25,8 @@ pub fn file(data: &[u8]) -> Vec<u8> {
     file
 }
 
-/// The same rings with the sums of their header, their run area and their clock cells right.
+/// The same rings with the sums of their header, their run area, their clock cells and the changes that
+/// wait right.
 pub fn rings(mut file: Vec<u8>) -> Vec<u8> {
     sum(&mut file, 0, RingsHeader::SIZE);
     let Ok(header) = RingsHeader::decode(&file) else { return file };
@@ -40,6 +41,16 @@ pub fn rings(mut file: Vec<u8>) -> Vec<u8> {
     for cell in 0..ClockCell::COUNT {
         let at = (header.clock + cell * ClockCell::SIZE) as usize;
         sum(&mut file, at, 44);
+    }
+    let changes = header.changes as usize;
+    let taken = u64::from_le_bytes(file[changes..changes + 8].try_into().expect("eight bytes"));
+    // All but one, so that there is one that is damaged.
+    for number in (0..ChangeCell::COUNT as u64 - 1).map(|nth| taken.wrapping_add(nth)) {
+        let cell = number % ChangeCell::COUNT as u64 * ChangeCell::SIZE as u64;
+        let at = changes + WaitingChanges::CELLS + cell as usize;
+        let words = [&number.to_le_bytes(), &file[at..at + 8], &file[at + 16..at + 24]].concat();
+        let check = u64::from(crc32fast::hash(&words));
+        file[at + 24..at + 32].copy_from_slice(&check.to_le_bytes());
     }
     file
 }

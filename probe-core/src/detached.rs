@@ -101,7 +101,7 @@ impl<T: Target> DetachedSpan<T> {
         match unsafe { self.target.here() } {
             Some(recorder) => Segment::open(recorder, &begun),
             None => {
-                self.target.probe().image.no_lane.count(1, Planes::HOST_TIME);
+                self.target.probe().image.no_lane.count(Planes::HOST_TIME);
                 Segment::inert()
             }
         }

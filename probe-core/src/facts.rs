@@ -380,7 +380,7 @@ impl<C: Clock> Recorder<'_, C> {
     fn flag_truncated(&self, header: &mut RecordHeader, truncated: bool) {
         if truncated {
             header.flags |= flags::TRUNCATED;
-            self.block().shown.truncated();
+            self.block().truncated();
         }
     }
 }

@@ -8,6 +8,7 @@
 use tmrun_formats::LaneId;
 
 use crate::lane::LaneMirror;
+use crate::levels::ShownChanges;
 #[cfg(feature = "std")]
 use crate::names::{BYTES_PER_NAME, Entry, ShownBlock};
 use crate::ring::{Ring, Slot};
@@ -32,8 +33,12 @@ pub(crate) struct Image<const LANES: usize, const SLOTS: usize, const NAMES: usi
     #[cfg(feature = "std")]
     kept: [AtomicU32; KEPT / 4],
     pub(crate) no_lane: Missed,
+    /// Names that found no room, as the name table counts them.
+    #[cfg(feature = "std")]
+    pub(crate) unnamed: AtomicU32,
     #[cfg(feature = "std")]
     pub(crate) codes: Codes,
+    pub(crate) changes: ShownChanges,
     #[cfg(feature = "std")]
     pub(crate) entries: [Entry; NAMES],
     #[cfg(feature = "std")]
@@ -63,10 +68,13 @@ impl<const LANES: usize, const SLOTS: usize, const NAMES: usize> Image<LANES, SL
                 kept: array![AtomicU32::new(0); KEPT / 4],
                 no_lane: Missed::new(),
                 #[cfg(feature = "std")]
+                unnamed: AtomicU32::new(0),
+                #[cfg(feature = "std")]
                 codes: Codes {
                     devices: array![AtomicU32::new(0); 254],
                     dtypes: array![AtomicU32::new(0); 127],
                 },
+                changes: ShownChanges::new(),
                 #[cfg(feature = "std")]
                 entries: array![Entry::new(); NAMES],
                 #[cfg(feature = "std")]
@@ -89,7 +97,10 @@ pub(crate) struct ImageRef<'p> {
     pub(crate) length: usize,
     pub(crate) no_lane: &'p Missed,
     #[cfg(feature = "std")]
+    pub(crate) unnamed: &'p AtomicU32,
+    #[cfg(feature = "std")]
     pub(crate) codes: &'p Codes,
+    pub(crate) changes: &'p ShownChanges,
     #[cfg(feature = "std")]
     pub(crate) entries: &'p [Entry],
     #[cfg(feature = "std")]
@@ -109,7 +120,10 @@ impl<const LANES: usize, const SLOTS: usize, const NAMES: usize> Image<LANES, SL
             length: size_of::<Self>(),
             no_lane: &self.no_lane,
             #[cfg(feature = "std")]
+            unnamed: &self.unnamed,
+            #[cfg(feature = "std")]
             codes: &self.codes,
+            changes: &self.changes,
             #[cfg(feature = "std")]
             entries: &self.entries,
             #[cfg(feature = "std")]

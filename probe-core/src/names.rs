@@ -116,6 +116,8 @@ pub(crate) struct Shown<'p> {
     pub(crate) mapped: &'p AtomicBool,
     pub(crate) entries: &'p [Entry],
     pub(crate) arena: &'p [ShownBlock],
+    /// How many names found no room.
+    pub(crate) unnamed: &'p AtomicU32,
 }
 
 impl<'p> Names<'p> {
@@ -149,7 +151,10 @@ impl<'p> Names<'p> {
                 return NameId(found);
             }
         }
-        self.counters.unnamed.fetch_add(1, Ordering::Relaxed);
+        let before = self.counters.unnamed.fetch_add(1, Ordering::Relaxed);
+        if let Some(shown) = &self.shown {
+            shown.unnamed.fetch_max(before.saturating_add(1), Ordering::Relaxed);
+        }
         NameId::NONE
     }
 
@@ -196,6 +201,7 @@ impl<'p> Names<'p> {
     #[cfg(feature = "std")]
     pub(crate) fn show_all(&self) {
         let Some(shown) = self.shown else { return };
+        shown.unnamed.fetch_max(self.unnamed(), Ordering::Relaxed);
         (1..=self.count()).for_each(|id| self.show(NameId(id), &shown));
     }
 

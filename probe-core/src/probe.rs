@@ -187,6 +187,7 @@ impl<'p, C> ProbeRef<'p, C> {
             mapped: &self.shared.mapped,
             entries: self.image.entries,
             arena: self.image.arena,
+            unnamed: self.image.unnamed,
         });
         #[cfg(not(feature = "std"))]
         let shown = None;

@@ -52,7 +52,7 @@ pub trait Target {
         match unsafe { self.here() } {
             Some(recorder) => Some(f(recorder)),
             None => {
-                self.probe().image.no_lane.count(1, planes);
+                self.probe().image.no_lane.count(planes);
                 None
             }
         }
@@ -159,7 +159,7 @@ impl<C> ProbeRef<'_, C> {
         let asked = Kind::ALL.iter().filter(|kind| kind.level() <= level || is_asked(kind.level()));
         let asked = asked.map(|kind| kind.plane());
         let asked = asked.filter(|plane| *plane != Planes::RECORDER);
-        self.image.no_lane.count(1, asked.fold(Planes::NONE, Planes::union));
+        self.image.no_lane.count(asked.fold(Planes::NONE, Planes::union));
     }
 }
 

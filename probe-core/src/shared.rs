@@ -3,7 +3,7 @@
 use core::ops::Range;
 
 use tmrun_formats::wire::{ClockV1, DTypeV1, DeviceV1, Frame};
-use tmrun_formats::{ClockCode, DType, DeviceCode, NameId, Planes};
+use tmrun_formats::{ClockCode, DType, DeviceCode, NameId, Planes, Ticks};
 
 use crate::codes::{ClockTable, Clocks, CodeTable};
 use crate::lane::LaneBlock;
@@ -41,30 +41,73 @@ pub(crate) struct Shared {
     pub(crate) recorder: LaneBlock,
 }
 
-/// Records that found no lane: any thread may count one. The counters only grow, but for the planes,
-/// which are taken.
+/// Records that found no lane: any thread may count one. The counters only grow. The planes are those
+/// of what no Gap record tells of; the drain clears them behind one that does.
+///
+/// It outlives the process where the image is mapped. For whoever then reads it, the drain leaves here
+/// what else a gap of them says; it does not look at that itself.
 #[repr(C)]
 pub(crate) struct Missed {
     records: AtomicU32,
     groups: AtomicU32,
     planes: AtomicU32,
+    base_records: AtomicU32,
+    base_groups: AtomicU32,
+    /// What no Gap record tells of came behind this moment.
+    since: Word,
+    looked: Word,
 }
 
 impl Missed {
     const_fn! {
         pub(crate) fn new() -> Self {
-            Self { records: AtomicU32::new(0), groups: AtomicU32::new(0), planes: AtomicU32::new(0) }
+            Self {
+                records: AtomicU32::new(0),
+                groups: AtomicU32::new(0),
+                planes: AtomicU32::new(0),
+                base_records: AtomicU32::new(0),
+                base_groups: AtomicU32::new(0),
+                since: Word::new(0),
+                looked: Word::new(0),
+            }
         }
     }
 
+    /// A group of one record found no lane. Whoever sees the record counted sees its planes, and
+    /// whoever sees the planes sees the group counted.
     #[cold]
     #[inline(never)]
-    pub(crate) fn count(&self, records: u32, planes: Planes) {
-        self.planes.fetch_or(planes.0, Ordering::Relaxed);
+    pub(crate) fn count(&self, planes: Planes) {
         self.groups.fetch_add(1, Ordering::Relaxed);
-        self.records.fetch_add(records, Ordering::Relaxed);
+        self.planes.fetch_or(planes.0, Ordering::Release);
+        self.records.fetch_add(1, Ordering::Release);
+    }
+
+    /// What those were evidence of that no Gap record tells of.
+    pub(crate) fn planes(&self) -> Planes {
+        Planes(self.planes.load(Ordering::Relaxed))
+    }
+
+    /// The drain has looked, and what no Gap record tells of came behind `since`. Stored behind the Gap
+    /// record that tells of what came before.
+    pub(crate) fn show(&self, since: Ticks, looked: Ticks) {
+        self.looked.publish(looked.0);
+        self.since.publish(since.0);
     }
 }
+
+// Rings are mapped on 64-bit targets only; a model's atomics have a layout of their own.
+#[cfg(all(target_pointer_width = "64", not(all(loom, test))))]
+const _: () = {
+    use core::mem::offset_of;
+    use tmrun_formats::rings::MissedImage;
+
+    assert!(offset_of!(Missed, records) == MissedImage::COUNTS);
+    assert!(offset_of!(Missed, base_groups) == MissedImage::COUNTS + 16);
+    assert!(offset_of!(Missed, since) == MissedImage::SINCE);
+    assert!(offset_of!(Missed, looked) == MissedImage::SINCE + 8);
+    assert!(size_of::<Missed>() as u64 == MissedImage::SIZE);
+};
 
 /// What the drain has told of these. Only the drain writes it.
 pub(crate) struct MissedTold {
@@ -74,7 +117,7 @@ pub(crate) struct MissedTold {
 
 impl MissedTold {
     const_fn! {
-        fn new() -> Self {
+        pub(crate) fn new() -> Self {
             Self { records: AtomicU32::new(0), groups: AtomicU32::new(0) }
         }
     }
@@ -84,26 +127,42 @@ impl MissedTold {
         missed.records.load(Ordering::Relaxed).wrapping_sub(self.records.load(Ordering::Relaxed))
     }
 
-    /// Takes what was not told yet: records, groups, planes.
-    pub(crate) fn take(&self, missed: &Missed) -> (u32, u32, Planes) {
+    /// Takes what was not taken yet, to tell of it: records, groups.
+    pub(crate) fn take(&self, missed: &Missed) -> (u32, u32) {
         let since = |all: &AtomicU32, told: &AtomicU32| {
-            let all = all.load(Ordering::Relaxed);
+            let all = all.load(Ordering::Acquire);
             let new = all.wrapping_sub(told.load(Ordering::Relaxed));
             told.store(all, Ordering::Relaxed);
             new
         };
         let records = since(&missed.records, &self.records);
-        let groups = since(&missed.groups, &self.groups);
-        if groups == 0 && records == 0 {
-            return (0, 0, Planes::NONE);
-        }
-        (records, groups, Planes(missed.planes.swap(0, Ordering::Relaxed)))
+        (records, since(&missed.groups, &self.groups))
     }
 
-    /// The counters as they were told: records, groups.
+    /// Every record that was taken is told of: their planes are cleared. Those of a group that is being
+    /// counted stay, and with them, since nobody can tell them apart, all others.
+    pub(crate) fn clear_planes(&self, missed: &Missed) {
+        let planes = missed.planes.swap(0, Ordering::Acquire);
+        // A group is one record: as many groups begun as records taken, and none is being counted.
+        if missed.groups.load(Ordering::Relaxed) != self.records.load(Ordering::Relaxed) {
+            missed.planes.fetch_or(planes, Ordering::Relaxed);
+        }
+    }
+
+    /// A recording begins behind what was taken so far.
+    pub(crate) fn begin(&self, missed: &Missed, now: Ticks) {
+        self.clear_planes(missed);
+        missed.show(now, now);
+        let (records, groups) = (&self.records, &self.groups);
+        missed.base_records.store(records.load(Ordering::Relaxed), Ordering::Relaxed);
+        missed.base_groups.store(groups.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
+
+    /// In a forked child whose image was mapped: the counters are its own, from zero on.
     #[cfg(feature = "std")]
-    pub(crate) fn told(&self) -> (u32, u32) {
-        (self.records.load(Ordering::Relaxed), self.groups.load(Ordering::Relaxed))
+    pub(crate) fn forget(&self) {
+        self.records.store(0, Ordering::Relaxed);
+        self.groups.store(0, Ordering::Relaxed);
     }
 }
 

@@ -308,7 +308,7 @@ fn open_anywhere<T: Target>(target: &T, name: NameId) -> Option<Opened<'_>> {
     match unsafe { target.here() } {
         Some(recorder) => Opened::anywhere::<T::Clock>(recorder.block(), name),
         None => {
-            target.probe().image.no_lane.count(1, Planes::HOST_TIME);
+            target.probe().image.no_lane.count(Planes::HOST_TIME);
             None
         }
     }

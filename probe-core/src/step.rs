@@ -64,7 +64,7 @@ impl<'l, C: Clock> StepGuard<'l, C> {
 
     /// A step without a lane: both its marks are lost.
     pub(crate) fn missed(missed: &'l Missed) -> Self {
-        missed.count(1, Planes::HOST_TIME);
+        missed.count(Planes::HOST_TIME);
         Self { missed: Some(missed), ..Self::inert() }
     }
 
@@ -117,7 +117,7 @@ impl<C: Clock> StepGuard<'_, C> {
         if let Some(recorder) = self.recorder {
             self.open.end(recorder);
         } else if let Some(missed) = self.missed {
-            missed.count(1, Planes::HOST_TIME);
+            missed.count(Planes::HOST_TIME);
         }
     }
 }

@@ -6,6 +6,7 @@
 //! out of the rings too, as long as no later record has its slot. It is for
 //! [`salvage`](super::salvage()) to make a clean file of.
 
+mod closing;
 mod counters;
 mod names;
 mod ring;
@@ -17,11 +18,13 @@ use std::io::{self, Write};
 
 use tmrun_formats::rings::{ClockCell, RingsHeader, RunArea};
 use tmrun_formats::wire::{
-    CalibrationV1, FileHeader, Frame, Frames, Gap, LaneV1, OpenSpanV1, TerminalV1, TotalsV1,
+    CalibrationV1, FileHeader, Frame, Frames, Gap, LaneV1, OpenSpanV1, RecorderCostV1, TerminalV1,
+    TotalsV1,
 };
 use tmrun_formats::{DecodeError, GapReason, LaneId, RunId, SpanId, Ticks};
 
 use crate::scan::{Recording, every_plane};
+use closing::{Changes, Closing, Moments};
 use counters::Counters;
 use names::NameTable;
 use ring::Ring;
@@ -120,9 +123,9 @@ pub fn join(
     let bytes = drained.map_or(&header[..], |drained| drained.bytes());
     let whole = Whole::of(bytes, drained, rings);
     let mut tail = Tail::new(out, whole.number);
-    let mut counters = Counters::of(drained);
-    whole.write(drained, rings, &mut counters, &mut tail)?;
     let names = NameTable::of(rings, drained);
+    let mut counters = Counters::of(drained, Changes::of(rings, &names, process));
+    whole.write(drained, rings, &mut counters, &mut tail)?;
     describe(drained, rings, &names, &mut tail)?;
 
     let mut greatest = drained.and_then(|drained| drained.span()).map_or(Ticks(0), |span| span.1);
@@ -147,10 +150,12 @@ pub fn join(
         lane: *lane,
         reason: GapReason::CORRUPT,
     });
-    let missed = counters.missed(rings);
-    let closing: Vec<_> = gaps.into_iter().chain(more).chain(missed).collect();
+    let moments = Moments::of(rings, drained, greatest);
+    let missed = counters.missed(rings, &moments);
+    let gaps = gaps.into_iter().chain(more).chain(missed).map(Closing::Gap);
+    let closing: Vec<_> = counters.changes.closing(&moments).into_iter().chain(gaps).collect();
     let (gaps_lane, gaps_from) = room(&ends, &whole, closing.len() as u64);
-    let gaps_end = tail.gaps(gaps_lane, gaps_from, &closing)?;
+    let gaps_end = tail.closing(gaps_lane, gaps_from, &closing)?;
 
     let open = ends.iter().flat_map(|(lane, ring)| open_spans(*lane, ring));
     tail.frames(open.map(Frame::OpenSpan))?;
@@ -159,6 +164,7 @@ pub fn join(
         totals(*lane, ring, records)
     });
     tail.frames(totals.map(Frame::Totals))?;
+    tail.frames(cost(drained, rings).map(Frame::RecorderCost))?;
     let pid = rings.header.pid;
     let reason = match process {
         Process::Gone => format!("salvaged: process {pid} ended without finishing the recording"),
@@ -230,11 +236,36 @@ fn open_spans(lane: LaneId, ring: &Ring<'_>) -> impl Iterator<Item = OpenSpanV1>
     })
 }
 
+/// What recording costs, with how many names found no room.
+fn cost(drained: Option<&Recording<'_>>, rings: &Rings<'_>) -> Option<RecorderCostV1> {
+    let of_rings = || {
+        rings.frames().find_map(|frame| match frame {
+            Frame::RecorderCost(cost) => Some(cost),
+            _ => None,
+        })
+    };
+    let cost = drained.and_then(|drained| drained.meta().cost).or_else(of_rings)?;
+    let unnamed = rings.header.part(rings.bytes, rings.header.unnamed, 4).first_chunk();
+    let unnamed = unnamed.map_or(0, |bytes| u32::from_le_bytes(*bytes));
+    Some(RecorderCostV1 { unnamed: cost.unnamed.max(unnamed.into()), ..cost })
+}
+
 fn totals(lane: LaneId, ring: &Ring<'_>, records: u64) -> Option<TotalsV1> {
     let (dropped_records, dropped_groups) = ring.dropped();
     if records == ring.first() && dropped_records == 0 {
         return None;
     }
     let SpanId(spans) = ring.last_span();
-    Some(TotalsV1 { lane, records, spans, dropped_records, dropped_groups, ..TotalsV1::default() })
+    let (truncated, out_of_order) = ring.oddities();
+    let high_water = ring.high_water();
+    Some(TotalsV1 {
+        lane,
+        records,
+        spans,
+        dropped_records,
+        dropped_groups,
+        truncated,
+        out_of_order,
+        high_water,
+    })
 }

@@ -6,8 +6,8 @@ use crate::{DecodeError, RunId};
 
 /// The first eight bytes of every rings file.
 pub const RINGS_MAGIC: [u8; 8] = *b"\x89TMRNG\r\n";
-/// The version of the layout that this crate writes, and the newest that it reads.
-pub const RINGS_VERSION: u32 = 1;
+/// The version of the layout that this crate writes, and the only one that it reads.
+pub const RINGS_VERSION: u32 = 2;
 
 const WHAT: &str = "rings header";
 
@@ -64,10 +64,10 @@ header! {
     run_area: 112,
     /// The clock cells.
     clock: 120,
-    /// Records, groups and planes that found no lane: 4 bytes each.
+    /// What found no lane: a [`MissedImage`](super::MissedImage).
     no_lane: 128,
-    /// What these counters were when the recording began, as 4 bytes of records and 4 of groups.
-    no_lane_base: 136,
+    /// How many names found no room since the recorder's memory was new: 4 bytes.
+    unnamed: 136,
     /// Names of device codes from 1, 4 bytes each, 254 of them; then of dtype codes from 128, 127.
     codes: 144,
     /// The name table.
@@ -84,6 +84,9 @@ header! {
     blocks: 192,
     /// Rings of the lanes, one behind the other.
     rings: 200,
+    /// Changes of levels and foci that may be in no record yet: see
+    /// [`WaitingChanges`](super::WaitingChanges).
+    changes: 208,
 }
 
 impl RingsHeader {
@@ -114,7 +117,7 @@ impl RingsHeader {
     /// # Errors
     ///
     /// Truncated when the file ends before what the header speaks of does; malformed when magic, CRC
-    /// or a size do not hold; unsupported when a newer version wrote it.
+    /// or a size do not hold; unsupported when another version wrote it.
     pub fn decode(file: &[u8]) -> Result<Self, DecodeError> {
         let Some(bytes) = file.first_chunk::<{ Self::SIZE }>() else {
             let (expected, found) = (Self::SIZE as u64, file.len() as u64);
@@ -135,7 +138,7 @@ impl RingsHeader {
             return malformed(what, crc_at as u64, computed.into(), stored.into());
         }
         let version = half(bytes, 8);
-        if version > RINGS_VERSION {
+        if version != RINGS_VERSION {
             let (expected, found) = (RINGS_VERSION.into(), version.into());
             return Err(DecodeError::Unsupported {
                 what: "rings version",
@@ -153,7 +156,7 @@ impl RingsHeader {
 
     /// Every part, with its bytes: a name for errors, where it begins, and its length; `None` for one
     /// that no file can hold.
-    fn parts(&self) -> [(&'static str, u64, Option<u64>); 12] {
+    fn parts(&self) -> [(&'static str, u64, Option<u64>); 13] {
         let record = RECORD_SIZE as u64;
         let (block, lanes) = (super::LaneImage::SIZE as u64, self.lanes);
         let ring = self.slots.checked_mul(record);
@@ -161,8 +164,8 @@ impl RingsHeader {
             ("control page", self.control, Some(8)),
             ("run area", self.run_area, Some(RunArea::SIZE)),
             ("clock cells", self.clock, Some(super::ClockCell::COUNT * super::ClockCell::SIZE)),
-            ("lost records", self.no_lane, Some(12)),
-            ("base of lost records", self.no_lane_base, Some(8)),
+            ("lost records", self.no_lane, Some(super::MissedImage::SIZE)),
+            ("lost names", self.unnamed, Some(4)),
             ("codes", self.codes, Some(4 * (254 + 127))),
             ("name table", self.entries, self.names.checked_mul(super::NameImage::SIZE as u64)),
             ("text of names", self.arena, Some(self.arena_length)),
@@ -170,6 +173,7 @@ impl RingsHeader {
             ("recorder's ring", self.recorder_ring, self.recorder_slots.checked_mul(record)),
             ("lane blocks", self.blocks, lanes.checked_mul(block)),
             ("rings", self.rings, ring.and_then(|ring| ring.checked_mul(lanes))),
+            ("level changes", self.changes, Some(super::WaitingChanges::SIZE)),
         ]
     }
 

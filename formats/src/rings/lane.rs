@@ -24,6 +24,12 @@ pub struct LaneImage {
     pub claims: u64,
     /// Positions that were left out of the recording last: from the first up to the second.
     pub left_out: (u64, u64),
+    /// Facts that lost their end, since the recorder's memory was new and before this file began.
+    pub truncated: (u64, u64),
+    /// The same of spans that ended out of order.
+    pub out_of_order: (u64, u64),
+    /// The most records that have waited in the ring, as the recorder saw it.
+    pub high_water: u64,
     claim: [ClaimImage; Self::CLAIM_COUNT],
     open: [OpenImage; Self::OPEN_COUNT],
 }
@@ -75,6 +81,10 @@ impl LaneImage {
     pub const CLAIM_COUNT: usize = 16;
     /// Offset of the positions that were left out: from, to.
     pub const LEFT_OUT: usize = 592;
+    /// Offset of the facts that lost their end: now, and when the file began.
+    pub const TRUNCATED: usize = 608;
+    /// Offset of the spans that ended out of order: now, and when the file began.
+    pub const OUT_OF_ORDER: usize = 624;
     /// Offset of the stack of open spans: id, start, name, how many are around it; the first entry and
     /// the last are none.
     pub const OPEN: usize = 640;
@@ -84,8 +94,10 @@ impl LaneImage {
     pub const OPEN_COUNT: usize = 128;
     /// Offset of the ids of the detached spans of which entries are parts.
     pub const ORIGIN: usize = 4736;
+    /// Offset of the most records that have waited.
+    pub const HIGH_WATER: usize = 5760;
     /// Bytes of the block.
-    pub const SIZE: usize = 5760;
+    pub const SIZE: usize = 5888;
     /// In an open span's name: it has ended while one above it is open.
     pub const ENDED: u64 = 1 << 32;
     /// In an open span's name: it is a part of a detached span, whose lane is in the top 16 bits.
@@ -104,6 +116,9 @@ impl LaneImage {
             drop_planes: at(Self::DROPPED + 32),
             claims: at(Self::CLAIMS),
             left_out: (at(Self::LEFT_OUT), at(Self::LEFT_OUT + 8)),
+            truncated: (at(Self::TRUNCATED), at(Self::TRUNCATED + 8)),
+            out_of_order: (at(Self::OUT_OF_ORDER), at(Self::OUT_OF_ORDER + 8)),
+            high_water: at(Self::HIGH_WATER),
             claim: core::array::from_fn(|i| {
                 let at = |field| word(block, Self::CLAIM + i * Self::CLAIM_SIZE + field);
                 ClaimImage { sequence: at(0), name: NameId(at(8) as u32), thread: at(16) }

@@ -7,18 +7,24 @@
 //! | what a lane shows: how far it came, drops, claims, open spans | [`LaneImage`] |
 //! | an entry of the name table | [`NameImage`] |
 //! | readings of the clock, kept twice | [`ClockCell`] |
+//! | changes of levels and foci that no record tells of yet | [`WaitingChanges`] |
+//! | records that found no lane | [`MissedImage`] |
 //!
 //! Nothing in such a file is trusted: its writer may have died at any instruction, and another
 //! process may have written to it. A slot counts only if its sequence is that of its position.
 
 mod cell;
+mod change;
 mod header;
 mod lane;
+mod missed;
 mod name;
 
 pub use cell::ClockCell;
+pub use change::{ChangeCell, WaitingChanges};
 pub use header::{RINGS_MAGIC, RINGS_VERSION, RingsHeader, RunArea};
 pub use lane::{ClaimImage, LaneImage, OpenImage};
+pub use missed::MissedImage;
 pub use name::NameImage;
 
 /// Eight little-endian bytes at `offset`; 0 where there are none.

@@ -1,7 +1,7 @@
 //! The end of a recording: what is pending, what was dropped, what is still open.
 
 use tmrun_formats::wire::{Frame, Gap, OpenSpanV1, RecorderCostV1, TotalsV1};
-use tmrun_formats::{GapReason, LaneId, NameId, Planes};
+use tmrun_formats::{GapReason, LaneId, NameId};
 
 use super::{Drain, Flush, Summary};
 use crate::clock::Clock;
@@ -69,15 +69,15 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// Stores a gap of the records that found no lane, and returns how many they are.
     pub(super) fn tell_of_missed(&mut self) -> u64 {
         self.look_for_missed();
-        let own = &self.probe.shared.recorder;
-        let missed = self.missed;
+        let (shared, no_lane) = (self.probe.shared, self.probe.image.no_lane);
+        let (own, missed) = (&shared.recorder, self.missed);
         if missed.records > 0 {
             let gap = Gap {
                 first: missed.first,
                 last: missed.last,
                 records: missed.records,
                 groups: missed.groups,
-                planes: missed.planes,
+                planes: no_lane.planes(),
                 lane: LaneId::RECORDER,
                 reason: GapReason::NO_LANE,
             };
@@ -87,7 +87,8 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         self.missed.told =
             (records.saturating_add(missed.records), groups.saturating_add(missed.groups));
         (self.missed.records, self.missed.groups) = (0, 0);
-        self.missed.planes = Planes::NONE;
+        shared.no_lane_told.clear_planes(no_lane);
+        no_lane.show(missed.looked, missed.looked);
         missed.records
     }
 

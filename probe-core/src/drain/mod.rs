@@ -11,10 +11,11 @@ mod part;
 pub(crate) mod take;
 
 use tmrun_formats::wire::{FileHeader, Frame, Gap, INDEX_EVERY, Record, RecorderCostV1};
-use tmrun_formats::{GapReason, LaneId, Level, NameId, Planes, Ticks};
+use tmrun_formats::{GapReason, LaneId, Level, NameId, Ticks};
 
 use crate::clock::{Clock, Overrun};
 use crate::lane::LaneBlock;
+use crate::levels::Taken;
 use crate::probe::ProbeRef;
 use crate::ring::{self, Ring, Slot};
 use crate::sink::Sink;
@@ -134,7 +135,6 @@ impl<C: Clock> Drop for Hold<'_, C> {
 struct Missed {
     records: u64,
     groups: u64,
-    planes: Planes,
     /// Before the first and after the last of them.
     first: Ticks,
     last: Ticks,
@@ -179,17 +179,16 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let image = probe.image;
         let own = Ring { mirror: image.recorder, slots: image.recorder_slots };
         shared.recorder.try_claim::<C>(LaneId::RECORDER, own, NameId::NONE, 0);
-        let mut late = u64::from(shared.no_lane_told.take(probe.image.no_lane).0);
+        let now = C::ticks();
+        let mut late = u64::from(shared.no_lane_told.take(image.no_lane).0);
+        shared.no_lane_told.begin(image.no_lane, now);
         for (id, block) in probe.application_lanes() {
             late = late.saturating_add(begin::<C>(id, block, probe.slots(id)));
         }
         begin::<C>(LaneId::RECORDER, &shared.recorder, own.slots);
         shared.after_finish.set(shared.after_finish.get().saturating_add(late));
-        let now = C::ticks();
-        let (records, groups, planes) = (0, 0, Planes::NONE);
-        let (told, earlier) = ((0, 0), (0, 0));
-        let missed =
-            Missed { records, groups, planes, first: now, last: now, looked: now, told, earlier };
+        let (records, groups, told, earlier) = (0, 0, (0, 0), (0, 0));
+        let missed = Missed { records, groups, first: now, last: now, looked: now, told, earlier };
         let cost = RecorderCostV1::default();
         let (out, known) = (Out::new(sink), Known::default());
         let (look, before) = (Look::default(), Summary::default());
@@ -269,30 +268,34 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
 
     /// Level changes become records of the recorder's lane.
     fn store_level_changes(&self) {
-        let own = &self.probe.shared.recorder;
-        let lost = self.probe.shared.levels.take_changes(|focus, change| {
-            own.store_own(change.asked, focus, &change);
-        });
-        if lost > 0 {
-            own.lose_own(lost.into(), C::ticks());
-        }
+        let (shared, shown) = (self.probe.shared, self.probe.image.changes);
+        shared.levels.take_changes(shown, |taken| store_taken::<C>(&shared.recorder, taken));
     }
 
     /// Collects what found no lane since the last look.
     fn look_for_missed(&mut self) {
         let (looked, missed) = (C::ticks(), &mut self.missed);
-        let (records, groups, planes) =
-            self.probe.shared.no_lane_told.take(self.probe.image.no_lane);
+        let no_lane = self.probe.image.no_lane;
+        let (records, groups) = self.probe.shared.no_lane_told.take(no_lane);
         if records > 0 || groups > 0 {
             if missed.records == 0 && missed.groups == 0 {
                 missed.first = missed.looked;
             }
             missed.records += u64::from(records);
             missed.groups += u64::from(groups);
-            missed.planes = missed.planes.union(planes);
             missed.last = C::ticks();
         }
         missed.looked = looked;
+        let is_told = missed.records == 0 && missed.groups == 0;
+        no_lane.show(if is_told { looked } else { missed.first }, looked);
+    }
+}
+
+/// A change of what is asked for becomes a record of the recorder's lane.
+fn store_taken<C: Clock>(own: &LaneBlock, taken: Taken) {
+    match taken {
+        Taken::Change(focus, change) => own.store_own(change.asked, focus, &change),
+        Taken::Lost(lost) => own.lose_own(lost.into(), C::ticks()),
     }
 }
 

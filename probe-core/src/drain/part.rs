@@ -1,9 +1,9 @@
 //! A recording that goes on in another file, or goes on at all when its sink works again.
 
 use tmrun_formats::NameId;
-use tmrun_formats::wire::{FileHeader, Frame, LaneStepV1, LevelChange, PartV1, StepState};
+use tmrun_formats::wire::{FileHeader, Frame, LaneStepV1, PartV1, StepState};
 
-use super::{Drain, Flush, Summary};
+use super::{Drain, Flush, Summary, store_taken};
 use crate::clock::Clock;
 use crate::drain::describe::Known;
 use crate::levels::Stated;
@@ -72,10 +72,11 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         (self.known, self.named_at) = (Known::default(), 0);
         self.probe.all_lanes().for_each(|(_, block)| block.begin_part());
         self.missed.earlier = self.missed.told;
-        let began = self.out.header(header).and_then(|()| self.begin_file(begin, part));
+        // In the ring before the file says that it has begun: should the process die then, it is told.
         for (focus, change) in levels.into_iter().flatten() {
             self.probe.shared.recorder.store_own(change.asked, focus, &change);
         }
+        let began = self.out.header(header).and_then(|()| self.begin_file(begin, part));
         result.and(began)
     }
 
@@ -129,12 +130,10 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
     /// Stores what the recorder's own lane has to tell of this file, and returns what it has to say
     /// at the beginning of the next: what is asked for.
     fn settle_own(&mut self, result: &mut Result<(), S::Error>) -> Stated {
-        let (own, levels) = (&self.probe.shared.recorder, &self.probe.shared.levels);
-        let store = |focus, change: LevelChange| own.store_own(change.asked, focus, &change);
-        let (lost, stated) = levels.take_changes_and_state(store, C::ticks);
-        if lost > 0 {
-            own.lose_own(lost.into(), C::ticks());
-        }
+        let (shared, shown) = (self.probe.shared, self.probe.image.changes);
+        let own = &shared.recorder;
+        let store = |taken| store_taken::<C>(own, taken);
+        let stated = shared.levels.take_changes_and_state(shown, store, C::ticks);
         self.take_own(result);
         own.store_own_pending();
         self.take_own(result);

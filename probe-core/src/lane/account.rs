@@ -101,11 +101,6 @@ impl Shown {
             })
         }
     }
-
-    /// A fact lost its end.
-    pub(crate) fn truncated(&self) {
-        add(&self.truncated, 1);
-    }
 }
 
 impl Told {
@@ -161,6 +156,18 @@ impl Drained {
 
 /// The producer's side.
 impl LaneBlock {
+    /// A fact lost its end.
+    pub(crate) fn truncated(&self) {
+        add(&self.shown.truncated, 1);
+        self.mirror().truncated.set(self.shown.truncated.get());
+    }
+
+    /// A span ended while one that was opened after it is open.
+    pub(super) fn out_of_order(&self) {
+        add(&self.shown.out_of_order, 1);
+        self.mirror().out_of_order.set(self.shown.out_of_order.get());
+    }
+
     /// Whether there are records whose loss nothing tells of yet.
     pub(super) fn has_pending(&self) -> bool {
         self.shown.dropped_records.get() > self.told.records.get()
@@ -307,7 +314,27 @@ impl LaneBlock {
 
     /// Remembers how many records waited.
     pub(crate) fn saw_waiting(&self, waiting: u64) {
-        self.drain.high_water.set(self.drain.high_water.get().max(waiting));
+        if waiting > self.drain.high_water.get() {
+            self.set_high_water(waiting);
+        }
+    }
+
+    fn set_high_water(&self, waiting: u64) {
+        self.drain.high_water.set(waiting);
+        self.shown_mirror().iter().for_each(|mirror| mirror.high_water.set(waiting));
+    }
+
+    /// The counters that are of one file are counted from here on.
+    pub(super) fn begin_counters(&self) {
+        let (drain, shown) = (&self.drain, &self.shown);
+        let (truncated, out_of_order) = (shown.truncated.get(), shown.out_of_order.get());
+        drain.base_truncated.set(truncated);
+        drain.base_out_of_order.set(out_of_order);
+        if let Some(mirror) = self.shown_mirror() {
+            mirror.base_truncated.set(truncated);
+            mirror.base_out_of_order.set(out_of_order);
+        }
+        self.set_high_water(0);
     }
 
     /// The records before `tail` are taken; their slots may be stored to again.
@@ -335,7 +362,7 @@ impl LaneBlock {
         head: u64,
         gaps: impl Iterator<Item = Gap>,
     ) -> u64 {
-        let (drain, shown) = (&self.drain, &self.shown);
+        let drain = &self.drain;
         let waiting = head.wrapping_sub(self.taken());
         // The last recording may have gone without an end.
         self.rebase();
@@ -347,13 +374,11 @@ impl LaneBlock {
         let dropped = drain.base_records.get().wrapping_sub(before.1);
         let came = waiting.saturating_sub(gaps).saturating_add(dropped);
         drain.first.set(head);
-        drain.base_truncated.set(shown.truncated.get());
-        drain.base_out_of_order.set(shown.out_of_order.get());
+        self.begin_counters();
         drain.earlier_records.set(0);
         drain.earlier_groups.set(0);
         drain.lost_records.set(0);
         drain.lost_groups.set(0);
-        drain.high_water.set(0);
         drain.lapped.set(0);
         self.set_step_state(StepState::START);
         self.nothing_missing();

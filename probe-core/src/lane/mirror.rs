@@ -35,11 +35,17 @@ pub(crate) struct LaneMirror {
     /// Positions that the drain left out last: from the first up to the second.
     pub(super) left_out_from: Word,
     pub(super) left_out_to: Word,
-    /// Entries of `open` do not cross cache lines.
-    padding: [Word; 4],
+    /// Facts that lost their end since ever, and when the file began; spans that ended out of order.
+    pub(super) truncated: Word,
+    pub(super) base_truncated: Word,
+    pub(super) out_of_order: Word,
+    pub(super) base_out_of_order: Word,
+    /// Entries do not cross cache lines.
     pub(super) open: [OpenSpan; ENTRIES],
     /// Of each entry that is a part of a detached span: the id of that span.
     pub(super) origin: [Word; ENTRIES],
+    /// The most records that have waited. The drain stores it, and nobody else to its line.
+    pub(super) high_water: Word,
 }
 
 /// A claim.
@@ -68,9 +74,13 @@ impl LaneMirror {
                 claim: array![words!(ClaimMirror { sequence, name, thread }); REMEMBERED],
                 left_out_from: Word::new(0),
                 left_out_to: Word::new(0),
-                padding: array![Word::new(0); 4],
+                truncated: Word::new(0),
+                base_truncated: Word::new(0),
+                out_of_order: Word::new(0),
+                base_out_of_order: Word::new(0),
                 open: array![OpenSpan::new(); ENTRIES],
                 origin: array![Word::new(0); ENTRIES],
+                high_water: Word::new(0),
             }
         }
     }
@@ -90,6 +100,9 @@ const _: () = {
     assert!(offset_of!(LaneMirror, claims) == LaneImage::CLAIMS);
     assert!(offset_of!(LaneMirror, claim) == LaneImage::CLAIM);
     assert!(offset_of!(LaneMirror, left_out_from) == LaneImage::LEFT_OUT);
+    assert!(offset_of!(LaneMirror, truncated) == LaneImage::TRUNCATED);
+    assert!(offset_of!(LaneMirror, out_of_order) == LaneImage::OUT_OF_ORDER);
+    assert!(offset_of!(LaneMirror, high_water) == LaneImage::HIGH_WATER);
     assert!(offset_of!(LaneMirror, open) == LaneImage::OPEN);
     assert!(offset_of!(LaneMirror, origin) == LaneImage::ORIGIN);
     assert!(size_of::<ClaimMirror>() == LaneImage::CLAIM_SIZE);

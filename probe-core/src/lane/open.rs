@@ -12,7 +12,7 @@ use core::sync::atomic::compiler_fence;
 use tmrun_formats::rings::LaneImage;
 use tmrun_formats::{LaneId, NameId, SpanId, Ticks};
 
-use super::{LaneBlock, LaneMirror, add};
+use super::{LaneBlock, LaneMirror};
 use crate::clock::{Clock, Overrun};
 use crate::sync::{Ordering, Word, const_fn};
 
@@ -409,7 +409,9 @@ impl LaneBlock {
         if now != depth {
             let open = open_at(mirror, depth);
             open.name.set(open.name.get() | ENDED);
-            add(&self.shown.out_of_order, was_known.into());
+            if was_known {
+                self.out_of_order();
+            }
         }
         let mut top = now;
         while self.ended.get() & bit(top) != 0 {

@@ -26,13 +26,11 @@ impl LaneBlock {
     /// The next file begins here: its counts are from here on. What no Gap record tells of yet is
     /// told of in it.
     pub(crate) fn begin_part(&self) {
-        let (drain, shown) = (&self.drain, &self.shown);
+        let drain = &self.drain;
         add(&drain.earlier_records, drain.gap_records.get());
         add(&drain.earlier_groups, drain.gap_groups.get());
         self.rebase();
-        drain.base_truncated.set(shown.truncated.get());
-        drain.base_out_of_order.set(shown.out_of_order.get());
-        drain.high_water.set(0);
+        self.begin_counters();
         drain.lapped.set(0);
         drain.first.set(self.taken());
         self.repeat_claim();

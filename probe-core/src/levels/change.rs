@@ -1,9 +1,10 @@
 //! Changes of what is asked for, and their way to the recorder's lane.
 
+use tmrun_formats::rings::ChangeCell;
 use tmrun_formats::wire::LevelChange;
 use tmrun_formats::{Level, LevelSource, NameId, Ticks};
 
-use super::{Levels, Threshold};
+use super::{Levels, ShownChanges, Threshold};
 use crate::clock::Clock;
 use crate::names::Names;
 use crate::probe::ProbeRef;
@@ -11,13 +12,15 @@ use crate::shared::Shared;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, Word, array, const_fn, spin_loop};
 
 /// Changes that may wait for the drain.
-const WAITING: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
+pub(super) const WAITING: usize = if cfg!(all(loom, test)) { 2 } else { 64 };
 
 /// The changes that wait. Only who holds `changing` touches them.
 pub(super) struct Changes {
     waiting: [Waiting; WAITING],
     len: AtomicU32,
     lost: AtomicU32,
+    /// How many changes there were.
+    all: Word,
 }
 
 struct Waiting {
@@ -48,17 +51,32 @@ impl Changes {
                 waiting: array![Waiting::new(); WAITING],
                 len: AtomicU32::new(0),
                 lost: AtomicU32::new(0),
+                all: Word::new(0),
             }
         }
     }
 
-    fn clear(&self) {
+    fn clear(&self, shown: &ShownChanges) {
         self.len.store(0, Ordering::Relaxed);
         self.lost.store(0, Ordering::Relaxed);
+        shown.announced(self.all.get());
+        shown.taken(self.all.get());
     }
 
-    fn push(&self, focus: NameId, change: LevelChange) {
-        let len = self.len.load(Ordering::Relaxed);
+    /// Shows what is about to be asked for, from this moment on.
+    fn announce(&self, shown: &ShownChanges, changes: &[Asked], asked: Ticks) {
+        let (all, len) = (self.all.get(), self.len.load(Ordering::Relaxed) as usize);
+        let room = changes.iter().take(WAITING.saturating_sub(len));
+        for (number, &Asked { focus, old, new, source }) in (all..).zip(room) {
+            let change = LevelChange { asked, armed: Ticks(0), old, new, source };
+            shown.announce(&ChangeCell { number, focus, change });
+        }
+        shown.announced(all.wrapping_add(changes.len() as u64));
+    }
+
+    fn push(&self, shown: &ShownChanges, focus: NameId, change: LevelChange) {
+        let (all, len) = (self.all.get(), self.len.load(Ordering::Relaxed));
+        self.all.set(all.wrapping_add(1));
         let Some(place) = self.waiting.get(len as usize) else {
             self.lost.fetch_add(1, Ordering::Relaxed);
             return;
@@ -69,9 +87,10 @@ impl Changes {
         place.focus.store(focus.0, Ordering::Relaxed);
         place.what.store(u32::from_le_bytes([old.0, new.0, source.0, 0]), Ordering::Relaxed);
         self.len.store(len + 1, Ordering::Relaxed);
+        shown.made(all, armed);
     }
 
-    fn take(&self, mut each: impl FnMut(NameId, LevelChange)) -> u32 {
+    fn take(&self, shown: &ShownChanges, tell: impl Fn(Taken)) {
         let len = self.len.swap(0, Ordering::Relaxed) as usize;
         for place in self.waiting.iter().take(len) {
             let [old, new, source, _] = place.what.load(Ordering::Relaxed).to_le_bytes();
@@ -82,30 +101,43 @@ impl Changes {
                 new: Level(new),
                 source: LevelSource(source),
             };
-            each(NameId(place.focus.load(Ordering::Relaxed)), change);
+            tell(Taken::Change(NameId(place.focus.load(Ordering::Relaxed)), change));
         }
-        self.lost.swap(0, Ordering::Relaxed)
+        match self.lost.swap(0, Ordering::Relaxed) {
+            0 => {}
+            lost => tell(Taken::Lost(lost)),
+        }
+        shown.taken(self.all.get());
     }
 }
 
+/// What the drain takes.
+pub(crate) enum Taken {
+    /// A change, with its focus: none for the level of every node.
+    Change(NameId, LevelChange),
+    /// So many were lost because more came than could wait.
+    Lost(u32),
+}
+
 impl Levels {
-    /// Hands the waiting changes to `each`, in order, each with its focus (none for the level of
-    /// every node). Returns how many were lost because more came than could wait.
-    pub(crate) fn take_changes(&self, each: impl FnMut(NameId, LevelChange)) -> u32 {
+    /// Hands what waits to `tell`, in order, which makes records of it.
+    pub(crate) fn take_changes(&self, shown: &ShownChanges, tell: impl Fn(Taken)) {
         if self.changes.len.load(Ordering::Relaxed) == 0 {
-            return 0; // and none is lost while there is room
+            return; // and none is lost while there is room
         }
-        self.exclusively(|| self.changes.take(each))
+        self.exclusively(|| self.changes.take(shown, tell));
     }
 
     /// The same, and then says what is asked for: every change that comes later is one from there.
     pub(crate) fn take_changes_and_state(
         &self,
-        each: impl FnMut(NameId, LevelChange),
+        shown: &ShownChanges,
+        tell: impl Fn(Taken),
         now: fn() -> Ticks,
-    ) -> (u32, Stated) {
+    ) -> Stated {
         self.exclusively(|| {
-            let (lost, at, source) = (self.changes.take(each), now(), LevelSource::START);
+            self.changes.take(shown, tell);
+            let (at, source) = (now(), LevelSource::START);
             let change = |old, new| LevelChange { asked: at, armed: at, old, new, source };
             let level = self.threshold().level();
             let level = level.map(|level| (NameId::NONE, change(level, level)));
@@ -115,7 +147,7 @@ impl Levels {
             for (place, said) in stated.iter_mut().zip(level.into_iter().chain(foci)) {
                 *place = Some(said);
             }
-            (lost, stated)
+            stated
         })
     }
 
@@ -178,7 +210,7 @@ impl<C: Clock> ProbeRef<'_, C> {
         let (levels, new) = (&self.shared.levels, level.min(self.max_level));
         levels.exclusively(|| {
             // What a drain that ended unfinished left behind is not of this recording.
-            levels.changes.clear();
+            levels.changes.clear(self.image.changes);
             let source = LevelSource::START;
             let first = Asked { focus: NameId::NONE, old: new, new, source };
             let mut asked = [first; 1 + super::FOCI];
@@ -198,12 +230,13 @@ impl<C: Clock> ProbeRef<'_, C> {
     /// Changes what is asked for, arms and disarms accordingly, and leaves word for the recorder's
     /// lane. (The caller holds `changing`.)
     pub(super) fn change(&self, asked: &[Asked], change: impl FnOnce()) {
-        let from = C::ticks();
+        let (changes, shown, from) = (&self.shared.levels.changes, self.image.changes, C::ticks());
+        changes.announce(shown, asked, from);
         self.shared.rearm(&self.names(), change);
         let to = C::ticks();
         for &Asked { focus, old, new, source } in asked {
             let change = LevelChange { asked: from, armed: to, old, new, source };
-            self.shared.levels.changes.push(focus, change);
+            changes.push(shown, focus, change);
         }
     }
 }

@@ -7,6 +7,7 @@
 
 mod change;
 mod foci;
+mod shown;
 
 use tmrun_formats::Level;
 
@@ -14,9 +15,10 @@ use crate::names::Names;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU32, Ordering, const_fn, fence};
 
 use change::Changes;
-pub(crate) use change::Stated;
+pub(crate) use change::{Stated, Taken};
 pub use foci::FocusError;
 pub(crate) use foci::{FOCI, Foci};
+pub(crate) use shown::ShownChanges;
 
 /// Up to which level something records: 0 for not at all, else the level plus one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -7,6 +7,7 @@
 mod claims;
 mod gap;
 mod level;
+mod missed;
 mod overwrite;
 mod push_drain;
 

@@ -70,9 +70,6 @@ impl Flight {
         reserve(&self.file, length, fallocate)?;
         let header = rings_header(probe, header);
         self.file.write_all_at(&run_area(frames), header.run_area)?;
-        let (records, groups) = probe.shared.no_lane_told.told();
-        self.file.write_all_at(&records.to_le_bytes(), header.no_lane_base)?;
-        self.file.write_all_at(&groups.to_le_bytes(), header.no_lane_base + 4)?;
         self.reading(first)?;
         self.copy_shown(probe, &header)?;
         map_over(&self.file, probe)?;
@@ -191,7 +188,7 @@ fn rings_header<C: Clock>(probe: ProbeRef<'static, C>, header: &FileHeader) -> R
         run_area: 2 * PAGE as u64,
         clock: CLOCK,
         no_lane: at(core::ptr::from_ref(image.no_lane) as usize),
-        no_lane_base: CLOCK + ClockCell::SIZE * ClockCell::COUNT,
+        unnamed: at(core::ptr::from_ref(image.unnamed) as usize),
         codes: at(core::ptr::from_ref(image.codes) as usize),
         entries: at(image.entries.as_ptr() as usize),
         arena: at(image.arena.as_ptr() as usize),
@@ -200,6 +197,7 @@ fn rings_header<C: Clock>(probe: ProbeRef<'static, C>, header: &FileHeader) -> R
         recorder_ring: at(image.recorder_slots.as_ptr() as usize),
         blocks: at(image.lanes.as_ptr() as usize),
         rings: at(image.slots.as_ptr() as usize),
+        changes: at(core::ptr::from_ref(image.changes) as usize),
     }
 }
 

@@ -90,6 +90,9 @@ extern "C" fn in_child() {
             // The parent's rings would be written to.
             std::process::abort();
         }
+        if mapped {
+            probe.shared.no_lane_told.forget();
+        }
         probe.disarm_in_child();
         for lane in probe.lanes {
             lane.survive_fork(FORKING.load(Ordering::Relaxed).into(), thread().into(), mapped);

@@ -15,7 +15,7 @@ use super::SessionClock;
 use super::pages::Pages;
 use crate::image::{Codes, ImageRef, KEPT, PAGE, RECORDER_SLOTS};
 use crate::lane::{LaneBlock, LaneMirror};
-use crate::levels::ThresholdCell;
+use crate::levels::{ShownChanges, ThresholdCell};
 use crate::names::{ArenaBlock, Entry, ShownBlock};
 use crate::probe::ProbeRef;
 use crate::ring::Slot;
@@ -115,7 +115,9 @@ struct Plan {
     focused: Part<ThresholdCell>,
     kept: Part<AtomicU32>,
     no_lane: Part<Missed>,
+    unnamed: Part<AtomicU32>,
     codes: Part<Codes>,
+    changes: Part<ShownChanges>,
     shown_entries: Part<Entry>,
     shown_arena: Part<ShownBlock>,
     recorder: Part<LaneMirror>,
@@ -135,7 +137,8 @@ impl Plan {
         let (arena, focused) = (Part::behind(&mut all, names)?, Part::behind(&mut all, names)?);
         all = all.align_to(PAGE)?.pad_to_align();
         let kept = Part::behind(&mut all, KEPT / size_of::<AtomicU32>())?;
-        let (no_lane, codes) = (Part::behind(&mut all, 1)?, Part::behind(&mut all, 1)?);
+        let (no_lane, unnamed) = (Part::behind(&mut all, 1)?, Part::behind(&mut all, 1)?);
+        let (codes, changes) = (Part::behind(&mut all, 1)?, Part::behind(&mut all, 1)?);
         let shown_entries = Part::behind(&mut all, names)?;
         let shown_arena = Part::behind(&mut all, names)?;
         let recorder = Part::behind(&mut all, 1)?;
@@ -152,7 +155,9 @@ impl Plan {
             focused,
             kept,
             no_lane,
+            unnamed,
             codes,
+            changes,
             shown_entries,
             shown_arena,
             recorder,
@@ -186,7 +191,9 @@ impl Plan {
                     kept: self.kept.all(start),
                     length: self.image,
                     no_lane: self.no_lane.one(start),
+                    unnamed: self.unnamed.one(start),
                     codes: self.codes.one(start),
+                    changes: self.changes.one(start),
                     entries: self.shown_entries.all(start),
                     arena: self.shown_arena.all(start),
                     recorder: self.recorder.one(start),
@@ -236,7 +243,9 @@ mod tests {
                 of(probe.focused),
                 of(image.kept),
                 of(core::slice::from_ref(image.no_lane)),
+                of(core::slice::from_ref(image.unnamed)),
                 of(core::slice::from_ref(image.codes)),
+                of(core::slice::from_ref(image.changes)),
                 of(image.entries),
                 of(image.arena),
                 of(core::slice::from_ref(image.recorder)),

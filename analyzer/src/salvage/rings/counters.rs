@@ -1,28 +1,30 @@
-//! What Gap records tell of drops, and what is left to tell.
+//! What records tell of drops and of levels, and what is left to tell.
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::wire::{Gap, Kind, Record};
-use tmrun_formats::{GapReason, LaneId, Planes, Ticks};
+use tmrun_formats::rings::MissedImage;
+use tmrun_formats::wire::{Gap, Kind, LevelChange, Record};
+use tmrun_formats::{GapReason, LaneId, Planes};
 
 use super::Rings;
+use super::closing::{self, Changes, Moments};
 use super::ring::Ring;
 use crate::scan::Recording;
 
-/// Records and groups that Gap records tell of.
-#[derive(Default)]
+/// Records and groups that Gap records tell of, and changes that no record does.
 pub(super) struct Counters {
     overrun: BTreeMap<LaneId, (u64, u64)>,
     /// Those without a lane, of earlier files too.
     no_lane: (u64, u64),
-    last: Ticks,
+    pub(super) changes: Changes,
 }
 
 impl Counters {
-    pub(super) fn of(drained: Option<&Recording<'_>>) -> Self {
+    pub(super) fn of(drained: Option<&Recording<'_>>, changes: Changes) -> Self {
         let part = drained.and_then(|drained| drained.meta().part);
         let no_lane = part.map(|part| (part.no_lane_records, part.no_lane_groups));
-        let mut counters = Self { no_lane: no_lane.unwrap_or_default(), ..Self::default() };
+        let (overrun, no_lane) = (BTreeMap::new(), no_lane.unwrap_or_default());
+        let mut counters = Self { overrun, no_lane, changes };
         for chunk in drained.into_iter().flat_map(Recording::record_chunks) {
             chunk.records().iter().for_each(|record| counters.take(record));
         }
@@ -31,6 +33,9 @@ impl Counters {
 
     /// A record of the result.
     pub(super) fn take(&mut self, record: &Record) {
+        if let Some(change) = record.payload::<LevelChange>() {
+            self.changes.told(record.header().name, &change);
+        }
         if record.kind() != Some(Kind::Gap) {
             return;
         }
@@ -42,7 +47,6 @@ impl Counters {
         };
         told.0 = told.0.saturating_add(gap.records);
         told.1 = told.1.saturating_add(gap.groups);
-        self.last = self.last.max(gap.last);
     }
 
     /// The drops of a lane that nothing tells of yet.
@@ -63,24 +67,13 @@ impl Counters {
     }
 
     /// The records without a lane that nothing tells of yet.
-    pub(super) fn missed(&self, rings: &Rings<'_>) -> Option<Gap> {
-        let header = &rings.header;
-        let at = |offset: u64| {
-            let bytes = header.part(rings.bytes, offset, 4).first_chunk();
-            bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
-        };
-        let since = |now: u64, base: u64| u64::from(at(now).wrapping_sub(at(base)));
-        let (counters, base) = (header.no_lane, header.no_lane_base);
-        let records = since(counters, base).saturating_sub(self.no_lane.0);
-        let groups = since(counters.saturating_add(4), base.saturating_add(4));
-        (records > 0).then(|| Gap {
-            first: self.last,
-            last: self.last,
-            records,
-            groups: groups.saturating_sub(self.no_lane.1),
-            planes: Planes(at(counters.saturating_add(8))),
-            lane: LaneId::RECORDER,
-            reason: GapReason::NO_LANE,
-        })
+    pub(super) fn missed(&self, rings: &Rings<'_>, moments: &Moments) -> Option<Gap> {
+        let area = rings.header.part(rings.bytes, rings.header.no_lane, MissedImage::SIZE);
+        let image = MissedImage::read(area);
+        let since =
+            |now: u32, base: u32, told| u64::from(now.wrapping_sub(base)).saturating_sub(told);
+        let records = since(image.records, image.base.0, self.no_lane.0);
+        let groups = since(image.groups, image.base.1, self.no_lane.1);
+        (records > 0).then(|| closing::missed(&image, records, groups, moments))
     }
 }

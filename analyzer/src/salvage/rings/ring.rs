@@ -161,6 +161,19 @@ impl<'r> Ring<'r> {
         (since(dropped.0, base.0, before.0), since(dropped.1, base.1, before.1))
     }
 
+    /// Facts that lost their end, and spans that ended out of order, since the file began.
+    pub(super) fn oddities(&self) -> (u64, u64) {
+        let since = |(now, before): (u64, u64)| now.saturating_sub(before);
+        (since(self.image.truncated), since(self.image.out_of_order))
+    }
+
+    /// The most records that are known to have waited in the ring.
+    pub(super) fn high_water(&self) -> u64 {
+        let window = self.window();
+        let waiting = window.end.saturating_sub(window.start);
+        self.image.high_water.max(waiting).min(self.slots.count())
+    }
+
     /// The greatest moment that one of its records speaks of.
     pub(super) fn greatest(&self) -> Ticks {
         let records = self.window().filter_map(|position| self.slots.record(position));

@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use tmrun_formats::wire::{
-    Assembler, ChunkHeader, Frame, Gap, HoleV1, Place, Record, RecordHeader,
-};
-use tmrun_formats::{LaneId, Level, SpanId};
+use tmrun_formats::wire::{Assembler, ChunkHeader, Frame, HoleV1, Place, Record};
+use tmrun_formats::{LaneId, SpanId};
 
+use super::closing::Closing;
 use crate::rewrite::write_mapped;
 
 /// Frames of one chunk take about so many bytes at most.
@@ -78,17 +77,16 @@ impl<'o> Tail<'o> {
         self.chunk(header, &payload)
     }
 
-    /// Gap records on this lane, which has room for them from this position on. Returns the one
-    /// behind them.
-    pub(super) fn gaps(&mut self, lane: LaneId, sequence: u64, gaps: &[Gap]) -> io::Result<u64> {
-        let records: Vec<Record> = gaps
-            .iter()
-            .zip(sequence..)
-            .map(|(gap, at)| {
-                let header = RecordHeader::of::<Gap>(Level::PULSE);
-                Record::new(RecordHeader { ticks: gap.first, seq: at as u32, ..header }, gap)
-            })
-            .collect();
+    /// Records on this lane, which has room for them from this position on. Returns the one behind
+    /// them.
+    pub(super) fn closing(
+        &mut self,
+        lane: LaneId,
+        sequence: u64,
+        closing: &[Closing],
+    ) -> io::Result<u64> {
+        let records = closing.iter().zip(sequence..).map(|(closing, at)| closing.record(at));
+        let records: Vec<Record> = records.collect();
         let place = Place { lane, sequence, span: SpanId::NONE };
         self.records(place, &records)?;
         Ok(sequence.saturating_add(records.len() as u64))
