@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tmrun_formats::wire::{HoleV1, LaneV1, TotalsV1};
+use tmrun_formats::wire::{HoleV1, LaneStartV1, LaneV1, TotalsV1};
 use tmrun_formats::{LaneId, Ticks};
 
 use super::steps::{LaneSteps, StepState};
@@ -29,6 +29,9 @@ pub struct Lane<'a> {
     pub next: u64,
     /// The position behind all that it ever had, as far as the file tells.
     pub end: u64,
+    /// The step state where the file takes it up, as far as the file says: a step that is open there
+    /// began in an earlier file.
+    pub start: StepState,
     /// The step state behind its last record.
     pub state: StepState,
     pub(super) greatest: Option<Ticks>,
@@ -48,6 +51,7 @@ impl Lane<'_> {
             steps: LaneSteps::default(),
             next: 0,
             end: 0,
+            start: StepState::START,
             state: StepState::START,
             greatest: None,
             last_offset: 0,
@@ -121,15 +125,24 @@ impl<'a> Lanes<'a> {
         self.lanes.entry(id).or_insert_with(Lane::new)
     }
 
-    /// How far the lanes came by the end of the file, by headers alone and in chunks that hold.
-    pub(super) fn ended(&mut self, walked: &Track, settled: &Track) {
+    /// How far the lanes came by the end of the file, by headers alone and in chunks that hold. `starts` is
+    /// where it takes up lanes of earlier files.
+    pub(super) fn ended(
+        &mut self,
+        walked: &Track,
+        settled: &Track,
+        starts: &BTreeMap<LaneId, LaneStartV1>,
+    ) {
         for (id, at) in walked.lanes() {
             let lane = self.entry(id);
             lane.next = at.next;
             (lane.greatest, lane.last_offset) = (at.greatest, at.last_offset);
         }
         for (id, at) in settled.lanes() {
-            self.entry(id).state = at.state;
+            let lane = self.entry(id);
+            lane.state = at.state_at_end();
+            let start = starts.get(&id).map(|start| at.state_at_start(start.sequence));
+            lane.start = start.unwrap_or(StepState::START);
         }
     }
 

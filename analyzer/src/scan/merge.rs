@@ -142,7 +142,7 @@ impl<'a> Merge<'a> {
         header: FileHeader,
     ) -> Recording<'a> {
         self.levels.finish();
-        self.lanes.ended(self.walk.track(), &self.track);
+        self.lanes.ended(self.walk.track(), &self.track, &self.meta.starts);
         let ends = self.meta.terminal.map(|terminal| terminal.ticks);
         let least = self.span.map(|span| span.0).or(ends).unwrap_or_default();
         let greatest = self.span.map(|span| span.1).max(ends).unwrap_or_default();

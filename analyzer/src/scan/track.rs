@@ -25,6 +25,8 @@ pub(super) struct LaneAt {
     pub(super) last_offset: u64,
     /// The state at a position that the file says instead of its marks.
     told: Option<(u64, StepState)>,
+    /// The first that it said, before the lane's first chunk.
+    told_first: Option<(u64, StepState)>,
     /// Before its first chunk the file said where it takes the lane up.
     taken_up: bool,
     /// The first position that was declared to be missing there.
@@ -38,6 +40,7 @@ impl LaneAt {
         greatest: None,
         last_offset: 0,
         told: None,
+        told_first: None,
         taken_up: false,
         missing_from: u64::MAX,
     };
@@ -49,6 +52,27 @@ impl LaneAt {
             self.taken_up = true;
             self.next = sequence.min(self.missing_from);
         }
+    }
+
+    /// The file says which step it is in at this position, whatever its marks do. It says nothing of the
+    /// positions before.
+    fn tell(&mut self, sequence: u64, state: StepState) {
+        if self.last_offset == 0 {
+            self.told_first = self.told_first.or(Some((sequence, state)));
+        }
+        self.told = Some((sequence, state));
+    }
+
+    /// The step state where the file takes it up, at this position.
+    pub(super) fn state_at_start(&self, sequence: u64) -> StepState {
+        let told = self.told_first.filter(|(at, _)| *at == sequence);
+        told.map_or(StepState::START, |(_, state)| state)
+    }
+
+    /// The step state at its end: behind its last record, or as the file says where it has none.
+    pub(super) fn state_at_end(&self) -> StepState {
+        let told = self.told.filter(|(at, _)| *at >= self.next && self.last_offset == 0);
+        told.map_or(self.state, |(_, state)| state)
     }
 
     /// A hole is declared at this position. Claims that came and went too fast to be named may lie
@@ -166,9 +190,8 @@ impl Track {
                 Ok(Frame::Hole(hole)) if hole.records > 0 => {
                     self.entry(hole.lane).lack(hole.sequence);
                 }
-                // It says nothing of the positions before it.
                 Ok(Frame::LaneStep(step)) => {
-                    self.entry(step.lane).told = Some((step.sequence, step.state()));
+                    self.entry(step.lane).tell(step.sequence, step.state());
                 }
                 _ => {}
             }
