@@ -17,7 +17,7 @@ use super::error::{PublishError, PublishFault};
 use super::invalid::Invalid;
 use super::moment::{Moment, Observer};
 use super::place::{Place, sync};
-use super::retry::{Differing, Found, reconcile};
+use super::retry::{Differing, Found, evidence, reconcile};
 use super::staging::Staging;
 use super::verify::{Verified, verified};
 use super::{ANNEX, Problem, ProblemKind, RECORDING, nsight};
@@ -112,7 +112,9 @@ fn already(
         found.differing.extend(nsight::differing(folder, &place.path)?);
     }
     let trace = Trace::of(request.recording, request.region);
-    Ok(Publication::found(found, lost(&trace.derive())))
+    let derived = trace.derive();
+    found.differing.extend(evidence(place, request.region, &derived.told));
+    Ok(Publication::found(found, lost(&derived)))
 }
 
 fn lost(derived: &Derived<'_>) -> Vec<Gap> {

@@ -14,12 +14,13 @@ use super::error::PublishFault;
 use super::invalid::Invalid;
 use super::place::Place;
 use super::verify::{Verified, verified};
-use crate::trace::declared;
+use crate::slice::Region;
+use crate::trace::{Told, declared};
 
 /// A field in which a published capture is not the planned one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Differing {
-    /// The field of the trace's run.
+    /// The field of the trace's run, or of `tmrun.json`.
     pub field: &'static str,
     /// What was published.
     pub published: String,
@@ -87,6 +88,26 @@ fn coordinates(published: &TraceRun, planned: &TraceRun) -> Vec<Differing> {
     differing(of(published), of(planned))
 }
 
+fn annex(place: &Place) -> Option<Annex<'static>> {
+    let file = open_regular(&place.path.join(ANNEX)).map(io::BufReader::new).ok()?;
+    serde_json::from_reader(file).ok()
+}
+
+/// Where the evidence itself is more or less than what was published: the edges of the region that were
+/// seen, and the planes that were taken back. A file that was not finished then may have more now.
+pub(super) fn evidence(place: &Place, region: &Region, told: &Told) -> Vec<Differing> {
+    let Some(annex) = annex(place) else { return Vec::new() };
+    let published: Vec<&str> = annex.refuted.iter().map(|refuted| &*refuted.plane).collect();
+    let planned: Vec<&str> = told.refuted.iter().map(|refuted| refuted.plane).collect();
+    let of = |begun: bool, ended: bool, refuted: &[&str]| {
+        [("begun", text(&begun)), ("ended", text(&ended)), ("refuted", text(&refuted))]
+    };
+    differing(
+        of(annex.region.begun, annex.region.ended, &published),
+        of(region.begun, region.ended, &planned),
+    )
+}
+
 /// The other fields that somebody planned, and the run: a retry records anew.
 fn others(place: &Place, published: &TraceRun, planned: &TraceRun) -> Vec<Differing> {
     let of = |run: &TraceRun, contract: &CaptureContract| {
@@ -101,9 +122,7 @@ fn others(place: &Place, published: &TraceRun, planned: &TraceRun) -> Vec<Differ
         ]
     };
     let held = &published.capture_contract;
-    let annex = open_regular(&place.path.join(ANNEX)).map(io::BufReader::new);
-    let annex = annex.ok().and_then(|file| serde_json::from_reader::<_, Annex<'_>>(file).ok());
-    let promised = annex.map_or_else(
+    let promised = annex(place).map_or_else(
         || held.clone(),
         |annex| {
             let refuted = annex.refuted.iter();
