@@ -43,6 +43,9 @@ pub fn rings(mut file: Vec<u8>) -> Vec<u8> {
         sum(&mut file, at, 44);
     }
     let changes = header.changes as usize;
+    if changes < RingsHeader::SIZE {
+        return file; // they would be written over what was just summed up
+    }
     let taken = u64::from_le_bytes(file[changes..changes + 8].try_into().expect("eight bytes"));
     // All but one, so that there is one that is damaged.
     for number in (0..ChangeCell::COUNT as u64 - 1).map(|nth| taken.wrapping_add(nth)) {
