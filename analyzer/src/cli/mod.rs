@@ -147,7 +147,8 @@ impl Failure {
             Self::Convert(error) => error.is_usage(),
             Self::Source(error) => error.is_usage(),
             Self::Query(error) => error.is_usage(),
-            Self::Usage(_) | Self::Region(RegionError::NotOneRegion { .. }) => true,
+            Self::Region(error) => error.is_usage(),
+            Self::Usage(_) => true,
             _ => false,
         }
     }

@@ -9,18 +9,23 @@ use crate::scan::{Gap, Missing, Recording};
 const A_CHUNK: usize = 64;
 
 /// The records that the new file has and the old one has not.
-pub(crate) struct Gaps<'r> {
-    missing: Vec<&'r Missing>,
+pub(crate) struct Gaps {
+    missing: Vec<Gap>,
     /// Where they go: the recorder's lane, or the last one that has room for them.
     lane: LaneId,
     sequence: u64,
 }
 
-impl<'r> Gaps<'r> {
-    /// Those of a recording that are wanted.
-    pub(crate) fn of(recording: &'r Recording<'_>, wanted: impl Fn(&Missing) -> bool) -> Self {
+impl Gaps {
+    /// Those of a recording that are wanted, and more that it does not tell of.
+    pub(crate) fn of(
+        recording: &Recording<'_>,
+        wanted: impl Fn(&Missing) -> bool,
+        more: impl IntoIterator<Item = Gap>,
+    ) -> Self {
         let missing = recording.missing().iter().filter(|missing| missing.position.is_none());
-        let missing: Vec<_> = missing.filter(|missing| wanted(missing)).collect();
+        let missing = missing.filter(|missing| wanted(missing)).map(|missing| missing.gap);
+        let missing: Vec<_> = missing.chain(more).collect();
         let end = |lane| recording.lanes().get(lane).map_or(0, |lane| lane.end);
         let has_room = |lane: &LaneId| end(*lane).checked_add(missing.len() as u64).is_some();
         let lanes = (0..=LaneId::RECORDER.0).rev().map(LaneId);
@@ -33,7 +38,7 @@ impl<'r> Gaps<'r> {
         let positions = (self.sequence..).step_by(A_CHUNK);
         self.missing.chunks(A_CHUNK).zip(positions).map(|(missing, sequence)| {
             let records = missing.iter().zip(sequence..);
-            let records = records.map(|(missing, at)| record(&missing.gap, at)).collect();
+            let records = records.map(|(gap, at)| record(gap, at)).collect();
             (Place { lane: self.lane, sequence, span: SpanId::NONE }, records)
         })
     }

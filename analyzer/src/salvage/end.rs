@@ -6,13 +6,14 @@ use std::io;
 use tmrun_formats::wire::{Frame, OpenSpanV1, Span, TerminalV1};
 use tmrun_formats::{LaneId, SpanId};
 
+use super::ended::{BREAKS_OFF, DAMAGED};
 use crate::rewrite::{File, Gaps};
 use crate::scan::Recording;
 
 /// The closing frames; the terminal is the last.
 pub(super) fn frames(
     recording: &Recording<'_>,
-    gaps: &Gaps<'_>,
+    gaps: &Gaps,
     file: &mut File<'_>,
 ) -> io::Result<()> {
     let meta = recording.meta();
@@ -49,8 +50,8 @@ fn terminal<'r>(recording: &Recording<'r>) -> Option<TerminalV1<'r>> {
     }
     Some(recording.meta().terminal.unwrap_or_else(|| {
         let reason = match recording.trailer() {
-            Some(_) => "salvaged: what the file said of the run's end is damaged",
-            None => "salvaged: the file breaks off before the run's end",
+            Some(_) => DAMAGED,
+            None => BREAKS_OFF,
         };
         let ticks = recording.span().map(|span| span.1).unwrap_or_default();
         TerminalV1 { complete: false, reason: Some(reason), ticks }

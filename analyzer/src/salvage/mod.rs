@@ -30,6 +30,7 @@
 
 mod copy;
 mod end;
+mod ended;
 mod holes;
 mod rings;
 
@@ -37,6 +38,7 @@ use std::io::{self, Write};
 
 use crate::rewrite::{File, Gaps, definitions};
 use crate::scan::Recording;
+pub(crate) use ended::{Salvaged, salvaged};
 use holes::Holes;
 pub use rings::{Process, Rings, join};
 
@@ -93,7 +95,7 @@ pub fn salvage(
         let file = recording.name().to_owned();
         return Err(SalvageError::Changed { file, expected, found: kept });
     }
-    let gaps = Gaps::of(recording, |_| true);
+    let gaps = Gaps::of(recording, |_| true, []);
     for (place, records) in gaps.chunks() {
         file.frames(holes.before(place.lane, place.sequence))?;
         file.records(place, &records)?;

@@ -23,6 +23,7 @@ use tmrun_formats::wire::{
 };
 use tmrun_formats::{DecodeError, GapReason, LaneId, RunId, SpanId, Ticks};
 
+use super::ended::of_process;
 use crate::scan::{Recording, every_plane};
 use closing::{Changes, Closing, Moments};
 use counters::Counters;
@@ -165,11 +166,7 @@ pub fn join(
     });
     tail.frames(totals.map(Frame::Totals))?;
     tail.frames(cost(drained, rings).map(Frame::RecorderCost))?;
-    let pid = rings.header.pid;
-    let reason = match process {
-        Process::Gone => format!("salvaged: process {pid} ended without finishing the recording"),
-        Process::There => format!("salvaged: a snapshot; process {pid} was there, and may go on"),
-    };
+    let reason = of_process(process, rings.header.pid);
     let terminal = TerminalV1 { complete: false, reason: Some(&reason), ticks: greatest };
     tail.frames([Frame::Terminal(terminal)])
 }

@@ -33,6 +33,8 @@ struct Marks {
     /// Whether the lane has step marks, and records at all.
     has_marks: bool,
     has_records: bool,
+    /// When the last of its records was published.
+    last: Option<Ticks>,
 }
 
 impl Around {
@@ -94,7 +96,8 @@ impl Around {
         self.lost(lane, marks).filter(|_| has_between)
     }
 
-    /// Where another lane may have begun it before this moment, and lost both its marks.
+    /// Where another lane may have begun it before this moment, and lost both its marks: behind its last
+    /// mark of another step, however long before.
     pub(super) fn lost_elsewhere(
         &self,
         seen: &BTreeMap<LaneId, Seen>,
@@ -102,9 +105,17 @@ impl Around {
     ) -> Option<Stretch> {
         let others = self.stepping.iter().filter(|lane| !seen.contains_key(lane));
         let stretches = others.filter_map(|&lane| {
-            let before = self.marks.get(&lane).and_then(|marks| marks.before).unwrap_or_default();
-            let behind = self.next_begin(lane).unwrap_or(Ticks(u64::MAX));
-            self.lost(lane, (before, behind)).filter(|(from, to)| (from..=to).contains(&&begin))
+            let marks = self.marks.get(&lane).copied().unwrap_or_default();
+            let within = (marks.before.unwrap_or_default(), begin);
+            let may_be_of_lane = |gap: &Gap| match gap.lane {
+                Some(of) => of == lane,
+                // Positions tell what a lane lacks before its last record; this is of none that is known.
+                None => {
+                    let is_behind = |last| gap.first < gap.last && last >= gap.last;
+                    gap.records > 0 || !marks.last.is_some_and(is_behind)
+                }
+            };
+            self.lost_of(within, may_be_of_lane)
         });
         stretches.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
     }
@@ -116,17 +127,23 @@ impl Around {
 
     /// From the first to the last moment of a stretch at which something of a lane is lost.
     fn lost(&self, lane: LaneId, within: Stretch) -> Option<Stretch> {
-        let of_lane = |gap: &&Gap| gap.lane.is_none_or(|of| of == lane);
-        let lost = self.lost.iter().filter(of_lane).map(|gap| (gap.first, gap.last));
+        self.lost_of(within, |gap| gap.lane.is_none_or(|of| of == lane))
+    }
+
+    /// The same of the gaps that are wanted.
+    fn lost_of(&self, within: Stretch, is_wanted: impl Fn(&Gap) -> bool) -> Option<Stretch> {
+        let lost = self.lost.iter().filter(|gap| is_wanted(gap)).map(|gap| (gap.first, gap.last));
         let lost = lost.filter(|&lost| overlap(lost, within));
         let (first, last) = lost.reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))?;
         Some((first.max(within.0), last.min(within.1)))
     }
 }
 
-/// Whether step marks of a lane may be among what is lost. (What found no lane was of none.)
+/// Whether step marks of a lane may be among what is lost. (What found no lane was of none, and what was
+/// recorded when the recording had ended is behind all of it.)
 fn may_hold_marks(gap: &Gap) -> bool {
-    let is_lost = gap.class == GapClass::Lost && gap.reason != GapReason::NO_LANE;
+    let is_elsewhere = matches!(gap.reason, GapReason::NO_LANE | GapReason::AFTER_FINISH);
+    let is_lost = gap.class == GapClass::Lost && !is_elsewhere;
     is_lost && gap.planes.contains(Planes::HOST_TIME)
 }
 
@@ -139,7 +156,10 @@ impl Marks {
         lost_within: Option<Stretch>,
     ) {
         let is_gap = |record: &Record| record.header().kind == Kind::Gap as u8;
-        self.has_records |= chunk.records().iter().any(|record| !is_gap(record));
+        if let Some(last) = chunk.records().iter().rfind(|record| !is_gap(record)) {
+            self.has_records = true;
+            self.last = self.last.max(Some(last.edges().1));
+        }
         let marks = chunk.records().iter().filter_map(|record| {
             let mark = record.payload::<Step>()?;
             Some((record.header(), mark.number))
@@ -164,5 +184,6 @@ impl Marks {
         self.has_between |= other.has_between;
         self.has_marks |= other.has_marks;
         self.has_records |= other.has_records;
+        self.last = self.last.max(other.last);
     }
 }

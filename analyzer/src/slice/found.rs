@@ -6,7 +6,8 @@ use rayon::iter::ParallelIterator;
 use tmrun_formats::wire::{Kind, Record, Span, Step, StepMark, flags};
 use tmrun_formats::{LaneId, Phase, SpanId, Ticks};
 
-use super::region::{Measured, Region};
+use super::outside::is_in;
+use super::region::{Measured, Region, covered};
 use crate::scan::{RecordChunk, Recording};
 
 /// What there is to choose from.
@@ -48,6 +49,7 @@ impl MeasuredSpan {
             phase: self.phase,
             steps,
             extent: (first.min(self.first), last.max(self.last)),
+            outside: Vec::new(),
         }
     }
 }
@@ -57,6 +59,8 @@ impl MeasuredSpan {
 pub(super) struct Seen {
     pub(super) begin: Option<Ticks>,
     pub(super) begins: u64,
+    /// The last beginning: a lane may join, leave and join again.
+    pub(super) last_begin: Option<Ticks>,
     pub(super) end: Option<Ticks>,
     pub(super) ends: u64,
     /// The first and the last moment of it.
@@ -66,6 +70,11 @@ pub(super) struct Seen {
 }
 
 impl Seen {
+    /// No mark, between two moments of it.
+    const fn between((first, last): (Ticks, Ticks), phase: Phase) -> Self {
+        Self { begin: None, begins: 0, last_begin: None, end: None, ends: 0, first, last, phase }
+    }
+
     /// How often the step is there, as far as its marks tell: each has one beginning and one end, in this
     /// order.
     pub(super) fn times(&self) -> u64 {
@@ -73,9 +82,16 @@ impl Seen {
         self.begins.max(self.ends).saturating_add(ends_first.into())
     }
 
+    /// When it left the step for good: it did not join once more. (What goes on behind a step that it was
+    /// interrupted by is another one, whatever its number.)
+    pub(super) fn left(&self) -> Option<Ticks> {
+        self.end.filter(|end| self.last_begin.is_none_or(|begin| begin <= *end))
+    }
+
     fn merge(&mut self, other: &Self) {
         self.begin = self.begin.into_iter().chain(other.begin).min();
         self.begins = self.begins.saturating_add(other.begins);
+        self.last_begin = self.last_begin.max(other.last_begin);
         self.end = self.end.max(other.end);
         self.ends = self.ends.saturating_add(other.ends);
         self.first = self.first.min(other.first);
@@ -96,7 +112,21 @@ impl Found {
             })
             .reduce(Self::default, Self::merge);
         found.regions.sort_by_key(|region| (region.lane, region.id));
+        if let Some(number) = step {
+            found.taken_up(recording, number);
+        }
         found
+    }
+
+    /// The lanes that are in a step where the file takes them up: whatever they record of it, they are in it
+    /// from the first moment of the file on.
+    fn taken_up(&mut self, recording: &Recording<'_>, number: u64) {
+        let first = covered(recording).map_or(Ticks(0), |(first, _)| first);
+        for (lane, known) in recording.lanes().iter() {
+            if let Some(open) = known.start.open.filter(|_| is_in(known.start, number)) {
+                self.see(lane, Seen::between((first, first), open.phase));
+            }
+        }
     }
 
     /// A measured span as the region of an invocation that has at least this extent.
@@ -156,6 +186,7 @@ impl Found {
             Seen {
                 begin: begins.then_some(at),
                 begins: begins.into(),
+                last_begin: begins.then_some(at),
                 end: ends.then_some(at),
                 ends: ends.into(),
                 first: at,
@@ -168,18 +199,7 @@ impl Found {
     /// A record of the step.
     fn record(&mut self, lane: LaneId, record: &Record, open: &StepMark) {
         let (first, last) = record.edges();
-        self.see(
-            lane,
-            Seen {
-                begin: None,
-                begins: 0,
-                end: None,
-                ends: 0,
-                first: first.max(record.header().ticks),
-                last,
-                phase: open.phase,
-            },
-        );
+        self.see(lane, Seen::between((first.max(record.header().ticks), last), open.phase));
     }
 
     fn see(&mut self, lane: LaneId, seen: Seen) {

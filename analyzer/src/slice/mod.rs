@@ -9,7 +9,10 @@
 //! - **What was left out shows.** It is in Hole frames of reason `cut`: not lost, and no evidence of the
 //!   region. What the recording lacks of the region, the slice lacks for the same reason, of the same time.
 //! - **No edge is invented.** A step whose begin or end mark is lost reaches as far as the mark may have
-//!   been, and says that it was not seen. Another lane's marks do not take their place.
+//!   been, and says that it was not seen. Another lane's marks do not take their place: not those of a lane
+//!   that joins while the step is open on another one, from an earlier file on.
+//! - **What is in another file, or in none, shows.** A lane that is in the step where the file begins, or
+//!   still where it ends, has a gap there.
 //! - **A slice of a slice is the same slice.**
 //!
 //! ```no_run
@@ -33,8 +36,10 @@ mod found;
 pub(crate) mod kept;
 pub(crate) mod left_out;
 pub(crate) mod live;
+mod outside;
 mod region;
 mod write;
 
+pub use outside::Outside;
 pub use region::{Measured, Region, RegionError};
 pub use write::slice;

@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-use tmrun_formats::{GapClass, LaneId, Phase, SpanId, Ticks};
+use tmrun_formats::{GapClass, GapReason, LaneId, Phase, SpanId, Ticks};
 
 use super::around::Around;
 use super::found::{Found, Seen};
+use super::outside::{self, Outside};
 use crate::scan::Recording;
 
 /// A part of a recording that is evidence of one invocation.
@@ -33,6 +34,8 @@ pub struct Region {
     /// From its first moment on any lane to its last. A recording without steps is of one invocation,
     /// and what it says before and behind the measured span is said of that: then all of it.
     pub extent: (Ticks, Ticks),
+    /// What lanes may have of it before this file or behind it.
+    pub outside: Vec<Outside>,
 }
 
 /// What is measured.
@@ -59,7 +62,8 @@ pub enum RegionError {
         /// The least and the greatest step that there are.
         found: Option<(u64, u64)>,
     },
-    /// The step began or ended more than once on its lane: it is not one invocation.
+    /// The step began or ended more than once on its lane, or began on another one when it had ended on its
+    /// own, or in another phase: it is not one invocation.
     Repeated {
         /// The file.
         file: String,
@@ -101,8 +105,8 @@ impl fmt::Display for RegionError {
             }
             Self::Repeated { file, step, times } => write!(
                 f,
-                "{file}: step {step} is there {times} times on its lane, and evidence is of one \
-                 invocation: number steps without repeating one"
+                "{file}: step {step} is there {times} times, and evidence is of one invocation: \
+                 number steps without repeating one"
             ),
             Self::NotOneRegion { file, regions: 0, steps: None } => write!(
                 f,
@@ -136,6 +140,13 @@ impl fmt::Display for RegionError {
 
 impl std::error::Error for RegionError {}
 
+impl RegionError {
+    /// Whether another command line would do: another step.
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::NotOneRegion { .. } | Self::Repeated { .. })
+    }
+}
+
 impl Region {
     /// The region of a step, or without one that of the only measured span.
     ///
@@ -164,19 +175,18 @@ impl Region {
         if number <= warmup {
             return Err(RegionError::WarmUp { file, step: number, warmup });
         }
-        let region = Self::of_step(recording, number, &found).ok_or_else(|| {
-            RegionError::NoStep { file: file.clone(), step: number, found: steps }
-        })?;
-        let times = found.lanes.get(&region.lane).map(Seen::times);
-        match times.filter(|&times| times > 1) {
-            Some(times) => Err(RegionError::Repeated { file, step: number, times }),
-            None => Ok(region),
+        match Self::of_step(recording, number, &found) {
+            None => Err(RegionError::NoStep { file, step: number, found: steps }),
+            Some((_, times)) if times > 1 => {
+                Err(RegionError::Repeated { file, step: number, times })
+            }
+            Some((region, _)) => Ok(region),
         }
     }
 
-    /// The region of a step, `None` where nothing is left of it. A mark that is lost may have stood
-    /// anywhere where something is lost.
-    fn of_step(recording: &Recording<'_>, number: u64, found: &Found) -> Option<Self> {
+    /// The region of a step, and how often the step is there; `None` where nothing is left of it. A mark
+    /// that is lost may have stood anywhere where something is lost.
+    fn of_step(recording: &Recording<'_>, number: u64, found: &Found) -> Option<(Self, u64)> {
         let around = Around::of(recording, number, &found.lanes);
         let first = |lane, seen: &Seen| {
             let lost = || around.lost_before(lane, seen.first);
@@ -185,23 +195,28 @@ impl Region {
         // Other lanes join a step that is open already.
         let main = found.lanes.iter().min_by_key(|(lane, seen)| (first(**lane, seen), **lane));
         let (&lane, seen) = main?;
+        let outside = outside::of(recording, number, found, &around, lane);
         let lost_begin = match seen.begin {
             Some(begin) => around.lost_elsewhere(&found.lanes, begin),
             None => around.lost_before(lane, seen.first),
         };
         let lost_end = match seen.end {
             Some(end) => seen.begin.and_then(|begin| around.lost_between(lane, (begin, end))),
-            None => around.lost_behind(lane, seen.last),
+            None => around.lost_behind(lane, seen.last).or_else(|| {
+                let is_torn = |o: &Outside| o.lane == lane && o.reason == GapReason::TORN;
+                outside.iter().any(is_torn).then_some((seen.last, seen.last))
+            }),
         };
         let of_file = || covered(recording).map_or(seen.last, |(_, last)| last);
         let last = seen.end.or(around.next_begin(lane)).unwrap_or_else(of_file);
         let lasts = found.lanes.iter().map(|(&lane, seen)| {
             let lost = || around.lost_behind(lane, seen.last);
-            seen.end.or_else(|| Some(lost()?.1)).unwrap_or(seen.last)
+            seen.left().or_else(|| Some(lost()?.1)).unwrap_or(seen.last)
         });
         let lasts = lasts.chain(lost_begin.map(|(_, last)| last));
         let from = lost_begin.map_or(first(lane, seen), |(from, _)| from);
-        Some(Self {
+        let times = times(recording, found, (lane, seen), first);
+        let region = Self {
             measured: Measured::Step(number),
             lane,
             first: from,
@@ -212,7 +227,9 @@ impl Region {
             phase: seen.phase,
             steps: None,
             extent: (from, lasts.fold(last, Ticks::max)),
-        })
+            outside,
+        };
+        Some((region, times))
     }
 
     fn of_run(recording: &Recording<'_>) -> Self {
@@ -228,6 +245,7 @@ impl Region {
             phase: Phase::default(),
             steps: None,
             extent: (first, last),
+            outside: Vec::new(),
         }
     }
 
@@ -255,8 +273,27 @@ impl Region {
     }
 }
 
+/// How often a step is there, as far as its marks tell: on its lane, and on others that did not join it. A
+/// lane joins a step that is open, and says nothing of the phase or the same.
+fn times(
+    recording: &Recording<'_>,
+    found: &Found,
+    (main, of_main): (LaneId, &Seen),
+    first: impl Fn(LaneId, &Seen) -> Ticks,
+) -> u64 {
+    let of_run = recording.meta().run.map_or(Phase::default(), |run| run.phase);
+    let phase = if of_main.phase == Phase::default() { of_run } else { of_main.phase };
+    let is_another = |lane: LaneId, seen: &Seen| {
+        let began = seen.last_begin.unwrap_or_else(|| first(lane, seen));
+        let is_late = of_main.end.is_some_and(|end| began > end);
+        is_late || seen.phase != Phase::default() && seen.phase != phase
+    };
+    let others = found.lanes.iter().filter(|&(&lane, seen)| lane != main && is_another(lane, seen));
+    others.fold(of_main.times().max(1), |times, _| times.saturating_add(1))
+}
+
 /// The time that a recording is of: that of what is there, and of what is lost.
-fn covered(recording: &Recording<'_>) -> Option<(Ticks, Ticks)> {
+pub(super) fn covered(recording: &Recording<'_>) -> Option<(Ticks, Ticks)> {
     let lost = recording.gaps().iter().filter(|gap| gap.class == GapClass::Lost);
     let lost = lost.map(|gap| (gap.first, gap.last));
     recording.span().into_iter().chain(lost).reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))

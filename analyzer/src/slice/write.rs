@@ -11,6 +11,7 @@ use tmrun_formats::{GapClass, GapReason, LaneId, SpanId};
 use super::concern::Concern;
 use super::kept::{self, Kept, Run};
 use super::left_out;
+use super::outside::Outside;
 use super::region::Region;
 use crate::rewrite::{File, Gaps, definitions, gap_record};
 use crate::scan::{ChunkState, Gap, Missing, Recording};
@@ -31,7 +32,10 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
     let is_told = |missing: &Missing| {
         missing.gap.class == GapClass::Lost && concern.is_told_in_a_slice(&missing.gap)
     };
-    let gaps = Gaps::of(recording, is_told);
+    // What is not in the file at all has no position in it.
+    let outside = region.outside.iter().filter(|o| o.behind && !o.is_told(recording));
+    let outside = outside.map(|outside| outside.gap(recording, region.extent));
+    let gaps = Gaps::of(recording, is_told, outside);
     let mut kept = kept::of(recording, region);
     let lost = lost(recording, |missing| {
         is_lost(missing, &concern) || is_lost_beside(missing, region, &kept)
@@ -52,7 +56,7 @@ pub fn slice(recording: &Recording<'_>, region: &Region, out: &mut dyn Write) ->
             file.copy_frames(&chunk, has_its_place_here)?;
         }
     }
-    lanes(recording, &kept, &mut file)?;
+    lanes(recording, region, &kept, &mut file)?;
     file.frames(definitions(recording))?;
     file.frames(end(recording, region, &kept, &gaps))?;
     file.end().map(|_| ())
@@ -67,8 +71,20 @@ fn has_its_place_here(frame: &Result<Frame<'_>, FrameError>) -> bool {
 }
 
 /// The lanes, one behind the other.
-fn lanes(recording: &Recording<'_>, kept: &Kept<'_>, file: &mut File<'_>) -> io::Result<()> {
-    file.frames(recording.meta().starts.values().copied().map(Frame::LaneStart))?;
+fn lanes(
+    recording: &Recording<'_>,
+    region: &Region,
+    kept: &Kept<'_>,
+    file: &mut File<'_>,
+) -> io::Result<()> {
+    let starts = &recording.meta().starts;
+    file.frames(starts.values().copied().map(Frame::LaneStart))?;
+    // A lane may be in the step where the file takes it up, and have nothing of it.
+    let taken_up = region.outside.iter().filter(|outside| !outside.behind);
+    file.frames(taken_up.filter_map(|Outside { lane, .. }| {
+        let (start, known) = (starts.get(lane)?, recording.lanes().get(*lane)?);
+        Some(Frame::LaneStep(LaneStepV1::of(*lane, start.sequence, known.start)))
+    }))?;
     let begins = begins(recording);
     for (&lane, runs) in kept {
         let (mut next, mut state) = (begins.get(&lane).copied().unwrap_or(0), None);
@@ -168,7 +184,7 @@ fn end<'r>(
     recording: &'r Recording<'_>,
     region: &Region,
     kept: &'r Kept<'_>,
-    gaps: &'r Gaps<'_>,
+    gaps: &'r Gaps,
 ) -> impl Iterator<Item = Frame<'r>> {
     let meta = recording.meta();
     let open = meta.open_spans.iter().filter(|open| open.start <= region.extent.1).copied();

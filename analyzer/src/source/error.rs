@@ -77,6 +77,10 @@ pub enum SourceError {
 impl SourceError {
     /// Whether another command line would do.
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::Region(RegionError::NotOneRegion { .. }) | Self::OtherStep { .. })
+        match self {
+            Self::Region(error) => error.is_usage(),
+            Self::OtherStep { .. } => true,
+            _ => false,
+        }
     }
 }

@@ -8,14 +8,17 @@ use crate::slice::concern::Concern;
 use crate::slice::kept::Kept;
 use crate::slice::left_out;
 
-/// What is missing of a region, in order of time. What a slice leaves out is none of it: it lies
-/// before or behind, or between spans that are around the region.
+/// What is missing of a region, in order of time: in the file, and because it is in another one or in none.
+/// What a slice leaves out is none of it: it lies before or behind, or between spans that are around the
+/// region.
 pub(super) fn of(recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) -> Vec<Gap> {
     let concern = Concern::of(recording, region);
     let gaps = recording.gaps().iter().filter(|gap| !left_out::is(gap) && concern.is_of(gap));
     let left_out = left_out::of(recording, region, kept);
     let gaps = gaps.copied().chain(left_out.into_iter().map(|left_out| left_out.gap));
     let gaps = gaps.chain(left_out::of_earlier_files(recording, region));
+    let outside = region.outside.iter().filter(|outside| !outside.is_told(recording));
+    let gaps = gaps.chain(outside.map(|outside| outside.gap(recording, region.extent)));
     let mut gaps: Vec<Gap> = gaps.map(|gap| of_region(gap, recording, &concern, region)).collect();
     gaps.sort_by_key(|gap| (gap.first, gap.last, gap.class, gap.reason, gap.lane));
     gaps

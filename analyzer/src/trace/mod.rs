@@ -39,7 +39,7 @@ use std::borrow::Cow;
 use tmrun_formats::trace::{
     RunOutcome, Span, SpanKind, Terminal, TraceDocument, TraceRun, TraceSchema, TraceStep,
 };
-use tmrun_formats::{HostNs, Ticks};
+use tmrun_formats::{GapReason, HostNs, Ticks};
 
 use crate::scan::{Clock, Recording};
 use crate::slice::concern::Concern;
@@ -266,12 +266,17 @@ fn of_step(
     of_run: impl Fn() -> Option<String>,
 ) -> Option<String> {
     let goes_on = recording.span().is_some_and(|(_, last)| region.last < last);
+    let mut behind = region.outside.iter().filter(|outside| outside.behind);
+    let is_elsewhere = behind.any(|o| o.lane == region.lane && o.reason == GapReason::SLICED);
+    let began_before = || format!("step {number} began before what is left of the recording");
     let why = match (region.begun, region.ended, region.edge_lost) {
         (true, true, _) => return None,
         (false, true, true) => format!("the beginning of step {number} is lost"),
-        (false, true, false) => {
-            format!("step {number} began before what is left of the recording")
+        (false, true, false) => began_before(),
+        (false, false, false) if is_elsewhere => {
+            format!("{}, and goes on in another file", began_before())
         }
+        (_, false, _) if is_elsewhere => format!("step {number} goes on in another file"),
         (_, false, is_lost) => match (of_run().filter(|_| !goes_on), is_lost) {
             (Some(why), _) => format!("step {number} did not end: {why}"),
             (None, true) => format!("the end of step {number} is lost"),
