@@ -40,7 +40,7 @@ codes! {
         NO_LANE = 18 "no-lane",
         /// The file could not be written.
         SINK_FAILED = 19 "sink-failed",
-        /// The process died while the record was being stored.
+        /// The process died while the record was being stored, or the file breaks off before it.
         TORN = 20 "torn",
         /// Bytes of the file do not pass their checks.
         CORRUPT = 21 "corrupt",

@@ -21,8 +21,9 @@ use super::{Failure, Outcome, say, schemas};
 #[command(after_help = "\
 Every intact record keeps its place, what is missing is declared as gaps, and `tmrun verify` accepts
 the result. Of a flight recorder either file will do, the .tmrun or the .rings: they name each
-other, and the result has what both hold. Where a recording did not come to its end and the rings are
-not there, what they held is missing. The file header may be damaged too. The input stays as it is.
+other, and the result has what both hold. Where a recording did not come to its end and the rings
+are not there, what they held is missing. The file header may be damaged too. The input stays as it
+is.
 
 Exit codes:
   0  done, and nothing is missing

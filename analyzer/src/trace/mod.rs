@@ -39,10 +39,12 @@ use std::borrow::Cow;
 use tmrun_formats::trace::{
     RunOutcome, Span, SpanKind, Terminal, TraceDocument, TraceRun, TraceSchema, TraceStep,
 };
+use tmrun_formats::wire::StepState;
 use tmrun_formats::{GapReason, HostNs, Ticks};
 
 use crate::scan::{Clock, Recording};
 use crate::slice::concern::Concern;
+use crate::slice::kept::Kept;
 use crate::slice::{Measured, Region, kept};
 pub(crate) use claims::declared;
 use events::Events;
@@ -85,7 +87,8 @@ impl<'r> Trace<'r> {
         let mut told = Told { gaps: gaps::of(recording, region, &kept), ..Told::default() };
         let mut rows = Rows::of(recording, region, &kept);
         if outcome(recording, region).is_ok() {
-            rows.leave_out_open(&mut told);
+            let began_in = |row: &Row| began_in(row, recording, region, &kept);
+            rows.leave_out_open(began_in, &mut told);
         }
         let facts = fact::of(region, &kept, &mut told);
         let tree = Tree::of(rows, region);
@@ -189,6 +192,24 @@ impl<'r> Trace<'r> {
             });
         }
     }
+}
+
+/// Whether a span began in the region, on a lane that was in it: where the run is over it will not end any
+/// more.
+fn began_in(row: &Row, recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) -> bool {
+    let is_over = recording.meta().terminal.is_some();
+    let (lane, _) = row.key;
+    let is_within = region.first < row.first && row.first <= region.extent.1;
+    let of_region = || match region.step() {
+        None => lane == region.lane && row.first <= region.last,
+        Some(number) => {
+            let start = recording.lanes().get(lane).map_or(StepState::START, |lane| lane.start);
+            let state =
+                kept.get(&lane).map_or(start, |runs| kept::state_at(runs, start, row.first));
+            state.sure && state.open.is_some_and(|open| open.number == number)
+        }
+    };
+    is_over && row.of_lane && is_within && of_region()
 }
 
 /// What a lane's part of a detached span is called: the name alone is that of the whole, once.

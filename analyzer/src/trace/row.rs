@@ -129,10 +129,12 @@ impl Rows {
         rows
     }
 
-    /// Leaves out those that had not ended: an invocation that is complete has none.
-    pub(super) fn leave_out_open(&mut self, told: &mut Told) {
+    /// Leaves out those that had not ended: an invocation that is complete has none around it or beside
+    /// it. One that began in it and was never ended is evidence, and stays as it is.
+    pub(super) fn leave_out_open(&mut self, began_in: impl Fn(&Row) -> bool, told: &mut Told) {
         let rows = core::mem::take(&mut self.rows);
-        let (ended, open): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.ended);
+        let (ended, open): (Vec<Row>, Vec<Row>) =
+            rows.into_iter().partition(|row| row.ended || began_in(row));
         open.iter().for_each(|_| told.leave_out(LeftOut::OpenSpan));
         *self = Self::ranked(ended);
         self.left_out = open.into_iter().map(|row| (row.key, row)).collect();
