@@ -209,8 +209,8 @@ fn nothing_is_missing_of_a_lane_that_left_the_step_or_whose_last_record_is_there
     assert_eq!((gone.missing(), gone.refuted), (vec![], vec![]));
     // What is lost there is a gap of its own, and no other is made of it.
     let mut file = joined().records(1, &[scalar(1_800, 2, 0.5)]).finish();
-    let lost = chunks(&file).into_iter().filter(|chunk| chunk.kind == 1 && chunk.lane == 1);
-    file[lost.last().expect("a chunk").offset + 64] ^= 1;
+    let lost = chunks(&file).into_iter().rfind(|chunk| chunk.kind == 1 && chunk.lane == 1);
+    file[lost.expect("a chunk").offset + 64] ^= 1;
     let lost = told(&file, 1);
     assert_eq!(lost.missing(), [("corrupt", Some(1))]);
     assert_eq!(lost.refuted, ["operations"]);
