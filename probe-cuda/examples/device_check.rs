@@ -274,7 +274,7 @@ fn capture(device: &CudaProbe<AutoClock>, context: &Arc<CudaContext>) -> Checked
     let before = device.counts().recorded;
     for _ in 0..20 {
         // SAFETY: takes no place.
-        ok(work.replay(&PROBE, || unsafe { sys::cuGraphLaunch(launchable, raw) }))?;
+        work.replay(&PROBE, || ok(unsafe { sys::cuGraphLaunch(launchable, raw) }))?;
         wait(raw)?;
         device.poll();
     }

@@ -68,7 +68,7 @@ impl<C: Clock> Timer<C> {
             if round > 0 && is_better {
                 let call = context.driver.elapsed_name;
                 let refused = |unplaced| match unplaced {
-                    Unplaced::Refused(code) => CudaError::Driver { call, code },
+                    Unplaced::Refused(code) => context.refused(call)(code),
                     Unplaced::NoNumber => CudaError::NoNumber { call },
                 };
                 let placed = drain.positions.place(pool, number, pair.end, 0).map_err(refused)?;
@@ -104,12 +104,13 @@ impl<C: Clock> Timer<C> {
         began: Instant,
         patience: Duration,
     ) -> Result<Bracket, CudaError> {
-        let driver = self.shared.context.driver;
+        let context = &self.shared.context;
+        let driver = context.driver;
         let before = C::ticks();
         let recorded = driver.record(event.0, self.pool.stream.0);
-        recorded.map_err(CudaError::driver("cuEventRecord"))?;
+        recorded.map_err(context.refused("cuEventRecord"))?;
         loop {
-            let query = driver.query(event.0).map_err(CudaError::driver("cuEventQuery"))?;
+            let query = driver.query(event.0).map_err(context.refused("cuEventQuery"))?;
             if query == Query::Done {
                 return Ok(Bracket { before, after: C::ticks() });
             }

@@ -55,13 +55,13 @@ impl Context {
     /// answer is dropped; then both are as they were.
     pub(crate) fn enter(&self) -> Result<Entered<'_>, CudaError> {
         let driver = self.driver;
-        let before = driver.current().map_err(CudaError::driver("cuCtxGetCurrent"))?;
+        let before = driver.current().map_err(self.refused("cuCtxGetCurrent"))?;
         let mode = driver.exchange_capture_mode(RELAXED);
-        let mode = mode.map_err(CudaError::driver("cuThreadExchangeStreamCaptureMode"))?;
+        let mode = mode.map_err(self.refused("cuThreadExchangeStreamCaptureMode"))?;
         let entered = Entered { context: self, before, mode };
         if before != self.handle {
             let set = driver.set_current(self.handle);
-            set.map_err(CudaError::driver("cuCtxSetCurrent"))?;
+            set.map_err(self.refused("cuCtxSetCurrent"))?;
         }
         Ok(entered)
     }
@@ -70,6 +70,14 @@ impl Context {
     pub(crate) fn failed(&self, code: Code) {
         if code.is_sticky() {
             let _ = self.dead.compare_exchange(0, code.0, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// The same as an error of this function.
+    pub(crate) fn refused(&self, call: &'static str) -> impl Fn(Code) -> CudaError {
+        move |code| {
+            self.failed(code);
+            CudaError::Driver { call, code }
         }
     }
 

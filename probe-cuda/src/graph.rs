@@ -72,7 +72,7 @@ impl<C: Clock> Timer<C> {
         let _entered = context.enter()?;
         let event = || {
             let event = context.driver.create_event().map(Event);
-            event.map_err(CudaError::driver("cuEventCreate"))
+            event.map_err(context.refused("cuEventCreate"))
         };
         let (begin, end) = (event()?, event()?);
         let events = Arc::new(GraphEvents { begin, end, launches: AtomicU64::new(0) });
@@ -92,8 +92,9 @@ impl<C: Clock> Timer<C> {
     }
 
     pub(crate) fn check_not_capturing(&self) -> Result<(), CudaError> {
-        let capture = self.shared.context.driver.capture(self.pool.stream.0);
-        match capture.map_err(CudaError::driver("cuStreamIsCapturing"))? {
+        let context = &self.shared.context;
+        let capture = context.driver.capture(self.pool.stream.0);
+        match capture.map_err(context.refused("cuStreamIsCapturing"))? {
             Capture::No => Ok(()),
             Capture::Yes | Capture::Broken => Err(CudaError::Capturing),
         }
@@ -122,15 +123,24 @@ impl<C: Clock> GraphInterval<'_, C> {
 
     fn node(&self, event: Event) -> Result<(), CudaError> {
         self.timer.check_here()?;
-        let (driver, stream) = (self.timer.shared.context.driver, self.timer.pool.stream);
-        let recorded = driver.record_external(event.0, stream.0);
-        recorded.map_err(CudaError::driver("cuEventRecordWithFlags"))
+        let (context, stream) = (&self.timer.shared.context, self.timer.pool.stream);
+        let recorded = context.driver.record_external(event.0, stream.0);
+        recorded.map_err(context.refused("cuEventRecordWithFlags"))
     }
 
     /// Launches the graph, on this timer's stream, with `launch`: one interval. It calls the driver
     /// once, for an event behind the launch (`cuEventRecord`); without an event left the launch is made
-    /// and counted as a gap.
-    pub fn replay<T: Target<Clock = C>, R>(&self, target: &T, launch: impl FnOnce() -> R) -> R {
+    /// and counted as a gap. A launch that was refused stamps nothing, and is a gap of reason
+    /// `driver-error`.
+    ///
+    /// # Errors
+    ///
+    /// What `launch` answers.
+    pub fn replay<T: Target<Clock = C>, R, E>(
+        &self,
+        target: &T,
+        launch: impl FnOnce() -> Result<R, E>,
+    ) -> Result<R, E> {
         let now = self.events.launches.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         let is_on = !self.timer.shared.is_finished();
         let launched = target.at(Level::TIMING, |recorder| {
@@ -141,6 +151,10 @@ impl<C: Clock> GraphInterval<'_, C> {
         let Some(before) = before else { return answer };
         let (pool, context) = (&*self.timer.pool, &*self.timer.shared.context);
         Pool::count(&pool.attempted);
+        if answer.is_err() {
+            pool.missed.add(GapReason::DRIVER_ERROR, before.ticks, before.lane);
+            return answer;
+        }
         if let Some(reason) = self.timer.cannot_record() {
             pool.missed.add(reason, before.ticks, before.lane);
             return answer;

@@ -49,7 +49,9 @@ impl<C: Clock> Timer<C> {
             Ok(Capture::Yes | Capture::Broken) => return miss(GapReason::GRAPH_CAPTURE, None),
             Err(code) => return failed(code),
         }
-        let Ok(_entered) = context.enter() else { return miss(GapReason::DRIVER_ERROR, None) };
+        let Ok(_entered) = context.enter() else {
+            return miss(GapReason::DRIVER_ERROR, context.dead());
+        };
         match context.driver.memory_info() {
             Ok((free, capacity)) => recorder.device_memory(&DeviceMemoryFact {
                 device: shared.device,

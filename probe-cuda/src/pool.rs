@@ -168,7 +168,7 @@ impl Pool {
         let mut made = Made { context, pairs: Vec::with_capacity(intervals) };
         let event = || {
             let event = context.driver.create_event().map(Event);
-            event.map_err(CudaError::driver("cuEventCreate"))
+            event.map_err(context.refused("cuEventCreate"))
         };
         for _ in 0..intervals {
             let begin = event()?;

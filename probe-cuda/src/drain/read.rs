@@ -121,13 +121,18 @@ impl<C: Clock> Drain<C> {
         if !graph.is_latest(pair.replay()) {
             return Err(Missed::Overwritten);
         }
-        let length = self.positions.between(pool, graph.begin, graph.end)?.ns;
+        let length = self.positions.between(pool, graph.begin, graph.end);
+        // What a later launch has done to the events is no refusal of the driver.
+        let length = match length {
+            Err(_) if !graph.is_latest(pair.replay()) => return Err(Missed::Overwritten),
+            length => length?.ns,
+        };
         // The event behind the launch is placed, and so can the graph's own be.
         let fence = self.positions.place(pool, number, pair.end, length)?;
         let end = self.positions.near(pool, graph.end, (pair.end, fence.at));
         let missed = match end {
+            _ if !graph.is_latest(pair.replay()) => Some(Missed::Overwritten),
             Err(unplaced) => Some(unplaced.into()),
-            Ok(_) if !graph.is_latest(pair.replay()) => Some(Missed::Overwritten),
             Ok(end) => {
                 self.record(shared, pool, pair, (end, length), seen);
                 None

@@ -116,6 +116,40 @@ fn captured<'t>(
     (work, fake.end_capture(stream).expect("the capture holds"))
 }
 
+fn replay(
+    fake: &Simulated,
+    work: &tmrun_probe_cuda::GraphInterval<'_, crate::support::SimulatedClock>,
+    graph: crate::support::simulated::Graph,
+    stream: AppStream,
+) {
+    let launched: Result<(), ()> = work.replay(&PROBE, || {
+        fake.launch(graph, stream);
+        Ok(())
+    });
+    assert!(launched.is_ok());
+}
+
+fake_test! {
+fn a_launch_that_was_refused_is_no_interval_and_no_second_reading_of_the_one_before(fake) on Setup::manual(); {
+    fake.start(0);
+    let recording = Recording::start(Level::TIMING);
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    let stream = fake.stream();
+    // SAFETY: the stream lives as long as the process.
+    let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
+    let (work, graph) = captured(fake, stream, &timer);
+    replay(fake, &work, graph, stream);
+    fake.advance(9_000_000);
+    assert_eq!(device.poll().recorded, 1);
+    assert_eq!(work.replay(&PROBE, || Err::<(), _>("no memory")), Err("no memory"));
+    fake.advance(9_000_000);
+    assert_eq!(device.poll().recorded, 0);
+    let counts = device.finish(Duration::ZERO);
+    assert_eq!((counts.attempted, counts.recorded, counts.driver_error), (2, 1, 1));
+    assert_eq!(recording.finish().missing(GapReason::DRIVER_ERROR), 1);
+}
+}
+
 fake_test! {
 fn every_launch_of_a_graph_is_an_interval(fake) on Setup::manual(); {
     fake.start(0);
@@ -128,7 +162,7 @@ fn every_launch_of_a_graph_is_an_interval(fake) on Setup::manual(); {
     let (work, graph) = captured(fake, stream, &timer);
     for launch in 0..50 {
         let before = fake.all_calls();
-        work.replay(&PROBE, || fake.launch(graph, stream));
+        replay(fake, &work, graph, stream);
         assert_eq!(fake.all_calls() - before, 2, "the launch, and one record");
         assert_eq!(device.poll().recorded, 0, "launch {launch} is not done");
         fake.advance(3_000_000 + launch);
@@ -153,7 +187,7 @@ fn a_launch_whose_stamps_were_overwritten_is_a_gap(fake) on Setup::manual(); {
     let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
     let (work, graph) = captured(fake, stream, &timer);
     for _ in 0..3 {
-        work.replay(&PROBE, || fake.launch(graph, stream));
+        replay(fake, &work, graph, stream);
     }
     fake.advance(9_000_000);
     let counts = device.finish(Duration::ZERO);

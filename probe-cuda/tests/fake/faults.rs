@@ -76,6 +76,26 @@ fn a_fault_that_stays_is_told_once_and_the_driver_is_left_alone(fake) on Setup::
 }
 
 fake_test! {
+fn a_fault_that_another_call_tells_first_ends_it_as_well(fake) on Setup::manual(); {
+    fake.start(0);
+    let recording = Recording::start(Level::TIMING);
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    let stream = fake.stream();
+    // SAFETY: the stream lives as long as the process.
+    let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
+    drop(timer.interval(&PROBE, PROBE.name("work")));
+    // The application's own work fails, and nothing is timed any more: entering the context tells.
+    fake.break_for_good(c"cuCtxGetCurrent", 1, 719);
+    let counts = device.finish(Duration::from_secs(3_600));
+    assert_eq!((counts.attempted, counts.driver_error, counts.not_ready), (1, 1, 0));
+    let calls = fake.all_calls();
+    drop((timer, device));
+    assert_eq!(fake.all_calls(), calls, "a dead device is left alone");
+    assert_eq!(recording.finish().missing(GapReason::DRIVER_ERROR), 1);
+}
+}
+
+fake_test! {
 fn a_fault_in_the_loop_stops_timing_and_not_the_loop(fake) on Setup::manual(); {
     fake.start(0);
     let recording = Recording::start(Level::TIMING);
