@@ -77,7 +77,9 @@ impl Quantum {
             *agree = agree.filter(|_| off(quantum) <= step).map(|n| n.saturating_add(new));
         }
         let exact = step <= 0.5;
-        let snapped = self.ns().filter(|&quantum| f64::from(quantum) >= 4.0 * step);
+        // A float is off by half its step at most: the nearest multiple is the right one even where the
+        // distance would not have told the quantum.
+        let snapped = self.ns().filter(|&quantum| f64::from(quantum) >= 2.0 * step);
         Some(match snapped {
             _ if exact => Distance { ns: ns.round() as i64, error_ns: 0.0 },
             Some(quantum) => Distance { ns: nearest(ns, quantum) as i64, error_ns: 0.0 },
@@ -118,8 +120,10 @@ mod tests {
                 let _ = quantum.distance(ms(ns));
             }
             assert_eq!(quantum.ns().map(i64::from), Some(quantum_ns));
-            let ns = 40_321 * quantum_ns;
-            assert_eq!(quantum.distance(ms(ns)), Some(Distance { ns, error_ns: 0.0 }));
+            // The last one is told by a float whose step is nearly half the quantum.
+            for ns in [40_321 * quantum_ns, 6_250_001 * quantum_ns] {
+                assert_eq!(quantum.distance(ms(ns)), Some(Distance { ns, error_ns: 0.0 }));
+            }
         }
     }
 
