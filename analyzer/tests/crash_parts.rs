@@ -100,7 +100,7 @@ struct File {
     values: Vec<u64>,
     dropped: u64,
     lapped: u64,
-    sliced: u64,
+    left_out: u64,
     /// Records that took a position of the lane, the Gap records apart.
     stored: u64,
 }
@@ -123,14 +123,14 @@ fn read(path: &Path) -> File {
     let values = records.iter().filter_map(|record| Some(record.payload::<Scalar>()?.value as u64));
     let gaps = records.iter().filter(|record| record.kind() == Some(Kind::Gap)).count();
     let removed: u64 = recording.meta().removed.values().map(|removed| removed.records).sum();
-    let sliced = count(GapReason::SLICED) - removed;
+    let left_out = count(GapReason::LEFT_OUT) - removed;
     File {
         number: recording.meta().part.map_or(1, |part| part.number),
         values: values.collect(),
         dropped: count(GapReason::OVERRUN),
         lapped: count(GapReason::LAPPED) + count(GapReason::TORN),
-        sliced,
-        stored: (records.len() - gaps) as u64 + sliced,
+        left_out,
+        stored: (records.len() - gaps) as u64 + left_out,
     }
 }
 
@@ -231,7 +231,7 @@ fn steps_that_were_left_out_are_no_loss_when_the_process_is_killed() {
         let said = killed(dir.path(), "steps", round * 2);
         let files = salvaged(dir.path());
         let sum = |what: fn(&File) -> u64| -> u64 { files.iter().map(what).sum() };
-        assert!(sum(|file| file.sliced) > 0);
+        assert!(sum(|file| file.left_out) > 0);
         // With the two marks of each step; the end of the last one comes behind its last value.
         let marks = 2 * (said / A_STEP) - u64::from(said.is_multiple_of(A_STEP));
         let found = sum(|file| file.stored) + sum(|file| file.dropped);

@@ -112,7 +112,7 @@ fn a_level_that_did_not_ask_for_memory_before_the_step_takes_its_claim_back() {
 }
 
 fn hole(sequence: u64, records: u64) -> Frame<'static> {
-    Frame::Hole(HoleV1 { lane: LaneId(0), sequence, records, reason: GapReason::SLICED })
+    Frame::Hole(HoleV1 { lane: LaneId(0), sequence, records, reason: GapReason::LEFT_OUT })
 }
 
 #[test]
@@ -120,12 +120,12 @@ fn steps_that_were_left_out_take_the_claim_of_memory_back() {
     // Between steps.
     let levels = [level(10, 20, 3, 3)];
     let file = steps(started(MEMORY, &levels), |file| file.meta(&[hole(4, 303)]).skip(0, 303));
-    let gap = refutes_memory(&file, GapReason::SLICED);
+    let gap = refutes_memory(&file, GapReason::LEFT_OUT);
     assert_eq!((gap.records, gap.lane), (303, Some(LaneId(0))));
     // Where the file begins, and twice.
     let file = started(MEMORY, &levels).meta(&[hole(0, 300)]).skip(0, 300);
     let file = steps(file, |file| file.meta(&[hole(304, 3)]).skip(0, 3));
-    assert_eq!(refutes_memory(&file, GapReason::SLICED).records, 303);
+    assert_eq!(refutes_memory(&file, GapReason::LEFT_OUT).records, 303);
     // Right before the first record that there is.
     let file = Builder::started().meta(&[Frame::Contract(MEMORY), hole(0, 300)]).skip(0, 300);
     let file = file.records(0, &[step(3_000, 3, false), step(3_900, 3, true)]).finish();
@@ -146,8 +146,8 @@ fn steps_that_were_left_out_behind_it_or_on_a_run_that_promised_nothing_do_not()
     let mut part = Vec::new();
     slice(&recording, &region, &mut part).expect("memory");
     let part = Recording::open(&part, "slice").expect("a header");
-    assert!(part.gaps().iter().any(|gap| gap.reason == GapReason::CUT), "{:?}", part.gaps());
-    assert!(part.gaps().iter().all(|gap| gap.reason != GapReason::SLICED), "{:?}", part.gaps());
+    assert!(part.gaps().iter().any(|gap| gap.reason == GapReason::SLICED), "{:?}", part.gaps());
+    assert!(part.gaps().iter().all(|gap| gap.reason != GapReason::LEFT_OUT), "{:?}", part.gaps());
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn a_file_that_goes_on_from_another_does_not_know_what_was_live() {
         let file = Builder::new().meta(&begun).meta(frames).records(u16::MAX, &levels);
         steps(file.skip(0, 303), |file| file)
     };
-    let gap = refutes_memory(&told_of(&[start(303), Frame::Lane(claim)]), GapReason::SLICED);
+    let gap = refutes_memory(&told_of(&[start(303), Frame::Lane(claim)]), GapReason::LEFT_OUT);
     assert_eq!((gap.lane, gap.last), (None, Ticks(3_000)));
     // A probe that was recorded before does not begin at 0 either, and has no earlier file.
     assert_eq!(told(&told_of(&[Frame::Lane(claim)])), (vec![], vec![]));
@@ -182,6 +182,6 @@ fn a_file_that_was_removed_takes_the_claim_of_memory_back() {
     let (from, to) = (Ticks(30), Ticks(900));
     let removed = Frame::Removed(RemovedV1 { first: 1, last: 1, files: 1, records: 9, from, to });
     let file = steps(started(MEMORY, &levels).meta(&[removed]), |file| file);
-    let gap = refutes_memory(&file, GapReason::SLICED);
+    let gap = refutes_memory(&file, GapReason::LEFT_OUT);
     assert_eq!((gap.first, gap.last, gap.records), (from, to, 9));
 }

@@ -83,7 +83,7 @@ fn a_run_of_several_files_has_no_hole_and_every_file_says_which_it_is() {
     drop(outer);
     drop(step);
     let summary = recording.finish().expect("it ends");
-    assert_eq!((summary.dropped, summary.sliced), (0, 0));
+    assert_eq!((summary.dropped, summary.left_out), (0, 0));
 
     let (mut all, mut numbers, mut next, mut records) = (Vec::new(), Vec::new(), 0, 0);
     let mut runs = Vec::new();
@@ -132,7 +132,7 @@ fn the_first_and_the_last_files_stay_and_the_last_tells_of_the_others() {
     let mut records = 0;
     each(folder.path(), |recording| {
         records += recording.counts().total();
-        let gaps = recording.gaps().iter().filter(|gap| gap.reason == GapReason::SLICED);
+        let gaps = recording.gaps().iter().filter(|gap| gap.reason == GapReason::LEFT_OUT);
         let gaps: Vec<_> = gaps.map(|gap| (gap.class, gap.records)).collect();
         let removed: Vec<_> = recording.meta().removed.values().copied().collect();
         last = Some((recording.meta().part.expect("it says").number, removed, gaps));
@@ -142,11 +142,11 @@ fn the_first_and_the_last_files_stay_and_the_last_tells_of_the_others() {
     assert_eq!(removed.len(), 1);
     assert_eq!((removed[0].first, removed[0].last), (2, number - 2));
     assert_eq!(removed[0].files, number - 3);
-    assert_eq!(gaps, [(GapClass::NotRequested, summary.sliced)]);
-    assert_eq!(removed[0].records, summary.sliced);
+    assert_eq!(gaps, [(GapClass::NotRequested, summary.left_out)]);
+    assert_eq!(removed[0].records, summary.left_out);
     assert_eq!(records, summary.records);
     // But for the records of the level, one a file.
-    assert_eq!(records + summary.sliced, count + number);
+    assert_eq!(records + summary.left_out, count + number);
 }
 
 #[test]
@@ -170,11 +170,11 @@ fn of_every_third_step_all_is_kept_and_the_others_are_a_gap_that_was_not_request
         let kept: Vec<_> = kept.chain([(0.5, None, true)]).collect();
         assert_eq!(found, kept);
         assert_eq!(recording.counts().of(Kind::Step), 8);
-        let gaps = recording.gaps().iter().filter(|gap| gap.reason == GapReason::SLICED);
+        let gaps = recording.gaps().iter().filter(|gap| gap.reason == GapReason::LEFT_OUT);
         let gaps: Vec<_> = gaps.map(|gap| (gap.class, gap.records)).collect();
         assert_eq!(gaps, [(GapClass::NotRequested, 14); 3]);
     });
-    assert_eq!((summary.sliced, summary.dropped), (42, 0));
+    assert_eq!((summary.left_out, summary.dropped), (42, 0));
 }
 
 #[test]

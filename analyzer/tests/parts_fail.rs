@@ -102,7 +102,7 @@ fn a_next_file_on_a_full_disk_leaves_the_first_one_whole_and_the_rest_counted() 
     assert_eq!(summary.dropped, summary.sink_failed);
     // Both files have a record of the level.
     assert_eq!(summary.records + summary.sink_failed, u64::from(A_FILE) + 1002);
-    assert_eq!(summary.sliced, 0);
+    assert_eq!(summary.left_out, 0);
 }
 
 /// The files of a recording in memory, of which one write fails, or all from one on.

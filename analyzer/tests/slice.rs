@@ -85,7 +85,7 @@ fn a_slice_is_a_recording_that_has_its_step_and_what_was_live() {
         assert_eq!(slice.verify(), [], "step {number}");
         assert_eq!(slice.status(), Status::Finished);
         assert_eq!(slice.lost().count(), 0, "{:?}", slice.gaps());
-        assert!(slice.gaps().iter().any(|gap| gap.reason == GapReason::CUT));
+        assert!(slice.gaps().iter().any(|gap| gap.reason == GapReason::SLICED));
         assert_eq!(Region::of(&slice, Some(number)), Ok(region.clone()));
         let loss = 1.0 / number as f64;
         assert!(scalars(&slice).contains(&loss));

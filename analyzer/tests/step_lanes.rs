@@ -84,14 +84,14 @@ fn a_step_that_a_lane_is_in_from_an_earlier_file_on_does_not_begin_where_another
     let why = "step 1 began before what is left of the recording, and goes on in another file";
     assert_eq!(through.outcome, why);
     assert_eq!(through.region.extent, (Ticks(1_000), Ticks(3_000)));
-    assert_eq!(through.missing(), [("sliced", Some(0)), ("sliced", Some(0))]);
+    assert_eq!(through.missing(), [("left-out", Some(0)), ("left-out", Some(0))]);
     assert_eq!(through.refuted, ["operations"]);
     // It ends the step in this file, behind the other one.
     let ended = told(&joined().records(0, &[step(2_900, 1, true)]).finish(), 1);
     assert_eq!((lane(&ended), ended.region.begun, ended.region.ended), (0, false, true));
     assert_eq!(ended.outcome, "step 1 began before what is left of the recording");
     assert_eq!((ended.region.first, ended.region.last), (Ticks(1_000), Ticks(2_900)));
-    assert_eq!(ended.missing(), [("sliced", Some(0))], "what the earlier file has");
+    assert_eq!(ended.missing(), [("left-out", Some(0))], "what the earlier file has");
     // Its first chunk is damaged, and what that had is lost.
     let file = joined().records(0, &[scalar(2_200, 2, 0.5)]).records(0, &[step(2_900, 1, true)]);
     let mut file = file.finish();
@@ -166,7 +166,7 @@ fn lacks(told: &Told, reason: &'static str) {
 
 #[test]
 fn what_a_lane_that_did_not_leave_the_step_recorded_behind_the_file_is_missing() {
-    lacks(&told(&goes_on(joined()), 1), "sliced");
+    lacks(&told(&goes_on(joined()), 1), "left-out");
     lacks(&told(&joined().finish(), 1), "after-finish");
     lacks(&told(&failed(joined(), "out of memory"), 1), "after-finish");
     let unfinished = joined().unfinished();
@@ -221,7 +221,7 @@ fn a_step_that_is_open_where_the_file_ends_lacks_what_comes_behind_it() {
     let open = || started().records(0, &[step(1_000, 1, false), scalar(1_100, 2, 0.5)]);
     let beside = || open().records(1, &[scalar(2_000, 2, 0.5)]);
     for (file, reason) in [
-        (goes_on(beside()), "sliced"),
+        (goes_on(beside()), "left-out"),
         (beside().finish(), "after-finish"),
         (beside().unfinished(), "torn"),
     ] {

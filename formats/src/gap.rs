@@ -29,9 +29,9 @@ codes! {
         /// A focus left the node out.
         FOCUS = 2 "focus",
         /// Steps or files that nobody asked to keep.
-        SLICED = 3 "sliced",
+        LEFT_OUT = 3 "left-out",
         /// The file is a slice of a larger one, and this is no evidence of what it was made for.
-        CUT = 4 "cut",
+        SLICED = 4 "sliced",
         /// The lane's ring was full.
         OVERRUN = 16 "overrun",
         /// A flight recorder wrote over the oldest records.
@@ -78,7 +78,8 @@ mod tests {
 
     #[test]
     fn only_what_nobody_asked_for_is_not_requested() {
-        let not_requested = [GapReason::LEVEL, GapReason::FOCUS, GapReason::SLICED, GapReason::CUT];
+        let not_requested =
+            [GapReason::LEVEL, GapReason::FOCUS, GapReason::LEFT_OUT, GapReason::SLICED];
         for &reason in GapReason::KNOWN {
             let class = reason.class();
             let expected = if not_requested.contains(&reason) { "not_requested" } else { "lost" };

@@ -152,8 +152,8 @@ impl<'a> Merge<'a> {
         self.levels.not_requested(greatest, &mut gaps);
         for removed in self.meta.removed.values() {
             let range = (removed.from.min(removed.to), removed.to.max(removed.from));
-            let gap = Gap::lost(GapReason::SLICED, None, range, removed.records);
-            gaps.push(Gap { class: GapReason::SLICED.class(), ..gap });
+            let gap = Gap::lost(GapReason::LEFT_OUT, None, range, removed.records);
+            gaps.push(Gap { class: GapReason::LEFT_OUT.class(), ..gap });
         }
         let span = (least, greatest);
         let Walk { damages, mut findings, trailer, torn, .. } = self.walk;

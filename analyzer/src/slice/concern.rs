@@ -47,7 +47,7 @@ impl<'r> Concern<'r> {
         if self.is_within(gap) {
             return Some(if gap.planes == Planes::NONE { ANY } else { gap.planes });
         }
-        if gap.first >= self.region.extent.0 || gap.reason == GapReason::CUT {
+        if gap.first >= self.region.extent.0 || gap.reason == GapReason::SLICED {
             return None;
         }
         let may_be_recorders = match gap.lane {

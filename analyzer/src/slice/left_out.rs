@@ -48,7 +48,7 @@ pub(crate) fn of(recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) ->
 
 /// Whether a gap is one of positions that nobody asked for.
 pub(crate) fn is(gap: &Gap) -> bool {
-    gap.lane.is_some() && matches!(gap.reason, GapReason::SLICED | GapReason::CUT)
+    gap.lane.is_some() && matches!(gap.reason, GapReason::LEFT_OUT | GapReason::SLICED)
 }
 
 /// What a lane is taken up without: files before this one, in which what is live may have been allocated.
@@ -56,7 +56,7 @@ pub(crate) fn of_earlier_files(recording: &Recording<'_>, region: &Region) -> Op
     let mut starts = recording.meta().starts.values();
     let goes_on = starts.any(|start| start.sequence > 0);
     let range = (Default::default(), region.extent.0);
-    let gap = Gap::lost(GapReason::SLICED, None, range, 0);
+    let gap = Gap::lost(GapReason::LEFT_OUT, None, range, 0);
     let gap = Gap { class: GapClass::NotRequested, planes: Planes::LOGICAL_MEMORY, ..gap };
     let concern = Concern::of(recording, region);
     Some(gap).filter(|gap| goes_on && concern.is_of(gap))
@@ -75,7 +75,7 @@ impl LeftOut {
 /// The part of a gap that is before the region, if that matters. (What is left out where a file begins has
 /// the time of the first record that there is.)
 fn of_memory_before(gap: &Gap, region: &Region, concern: &Concern<'_>) -> Option<Gap> {
-    let matters = concern.promises_memory() && gap.reason != GapReason::CUT;
+    let matters = concern.promises_memory() && gap.reason != GapReason::SLICED;
     let last = gap.last.min(region.extent.0);
     let before = Gap { last, planes: Planes::LOGICAL_MEMORY, ..*gap };
     Some(before).filter(|before| matters && before.first <= before.last)

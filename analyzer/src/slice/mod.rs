@@ -6,7 +6,7 @@
 //! - **A slice is a recording.** It passes `verify`, has its names, its clock and its claims, and holds
 //!   all that evidence of the region needs: every group that speaks of a moment of it, on any lane; the
 //!   marks and states of the steps around it; what allocated the storage that is live when it begins.
-//! - **What was left out shows.** It is in Hole frames of reason `cut`: not lost, and no evidence of the
+//! - **What was left out shows.** It is in Hole frames of reason `sliced`: not lost, and no evidence of the
 //!   region. What the recording lacks of the region, the slice lacks for the same reason, of the same time.
 //! - **No edge is invented.** A step whose begin or end mark is lost reaches as far as the mark may have
 //!   been, and says that it was not seen. Another lane's marks do not take their place: not those of a lane

@@ -14,7 +14,7 @@ use crate::scan::{Gap, Recording};
 pub struct Outside {
     /// The lane.
     pub lane: LaneId,
-    /// Why it is not there: another file has it (`sliced`), the file breaks off (`torn`), or it was
+    /// Why it is not there: another file has it (`left-out`), the file breaks off (`torn`), or it was
     /// recorded when the recording had ended (`after-finish`).
     pub reason: GapReason,
     /// Behind, or before, this moment.
@@ -62,12 +62,12 @@ pub(super) fn of(
     for (&lane, seen) in &found.lanes {
         let Some(known) = recording.lanes().get(lane) else { continue };
         if is_in(known.start, number) {
-            let (reason, at) = (GapReason::SLICED, seen.first);
+            let (reason, at) = (GapReason::LEFT_OUT, seen.first);
             outside.push(Outside { lane, reason, at, behind: false });
         }
         if is_in(known.state, number) && seen.left().is_none() {
             let of = |reason| Outside { lane, reason, at: seen.last, behind: true };
-            let told = [GapReason::SLICED, GapReason::TORN, GapReason::AFTER_FINISH].map(of);
+            let told = [GapReason::LEFT_OUT, GapReason::TORN, GapReason::AFTER_FINISH].map(of);
             let told = told.into_iter().find(|outside| outside.is_told(recording));
             // What is lost there is a gap already.
             let is_lost = || around.lost_behind(lane, seen.last).is_some();
@@ -84,7 +84,7 @@ pub(super) fn of(
 /// says that it failed ended the step that it was in.
 fn behind(recording: &Recording<'_>, is_main: bool) -> Option<GapReason> {
     if recording.goes_on() {
-        return Some(GapReason::SLICED);
+        return Some(GapReason::LEFT_OUT);
     }
     let Some(terminal) = recording.meta().terminal else { return Some(GapReason::TORN) };
     let how = terminal.reason.filter(|_| !terminal.complete).and_then(salvaged);

@@ -20,7 +20,7 @@ use crate::scan::{ChunkState, Gap, Missing, Recording};
 const CHUNK: usize = 4096;
 
 /// Writes a recording that has a region of another, and all that its evidence needs. What was left
-/// out is in Hole frames of reason `cut`. What the other one lacks of the region this one lacks for
+/// out is in Hole frames of reason `sliced`. What the other one lacks of the region this one lacks for
 /// the same reason, of the same stretch of time: a Gap record says so, at the first of the positions
 /// that are lost where there are any.
 ///
@@ -155,7 +155,7 @@ fn is_lost_beside(missing: &Missing, region: &Region, kept: &Kept<'_>) -> bool {
 /// The positions from one to another, which are left out.
 fn hole<'f>(lane: LaneId, sequence: u64, end: u64) -> Option<Frame<'f>> {
     let records = end.checked_sub(sequence).filter(|&records| records > 0)?;
-    Some(Frame::Hole(HoleV1 { lane, sequence, records, reason: GapReason::CUT }))
+    Some(Frame::Hole(HoleV1 { lane, sequence, records, reason: GapReason::SLICED }))
 }
 
 /// The records of a run, in chunks that end between groups.

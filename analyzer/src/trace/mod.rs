@@ -288,7 +288,7 @@ fn of_step(
 ) -> Option<String> {
     let goes_on = recording.span().is_some_and(|(_, last)| region.last < last);
     let mut behind = region.outside.iter().filter(|outside| outside.behind);
-    let is_elsewhere = behind.any(|o| o.lane == region.lane && o.reason == GapReason::SLICED);
+    let is_elsewhere = behind.any(|o| o.lane == region.lane && o.reason == GapReason::LEFT_OUT);
     let began_before = || format!("step {number} began before what is left of the recording");
     let why = match (region.begun, region.ended, region.edge_lost) {
         (true, true, _) => return None,

@@ -36,7 +36,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
                 .saturating_sub(self.removed),
             dropped,
             sink_failed: self.sink_failed,
-            sliced: self.sliced.saturating_add(self.removed),
+            left_out: self.left_out.saturating_add(self.removed),
             bytes: self.out.whole(),
         };
         drop(self.hold);

@@ -163,7 +163,7 @@ impl<C: Clock, S: Sink> Drain<'_, C, S> {
         }
         let records = records as u64;
         run.block.leave_out(run.sequence, records);
-        self.sliced = self.sliced.saturating_add(records);
+        self.left_out = self.left_out.saturating_add(records);
         Ok(())
     }
 }

@@ -56,7 +56,7 @@ pub struct Summary {
     /// Those of them that the sink failed to take.
     pub sink_failed: u64,
     /// Records that were left out because nobody asked to keep them.
-    pub sliced: u64,
+    pub left_out: u64,
     /// Bytes of the file (of several, of the last), or of what is whole of it.
     pub bytes: u64,
 }
@@ -94,7 +94,7 @@ pub struct Drain<'p, C: Clock, S: Sink> {
     named_at: u64,
     missed: Missed,
     sink_failed: u64,
-    sliced: u64,
+    left_out: u64,
     /// Records of files that were removed.
     removed: u64,
     cost: RecorderCostV1,
@@ -192,7 +192,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
         let cost = RecorderCostV1::default();
         let (out, known) = (Out::new(sink), Known::default());
         let (look, before) = (Look::default(), Summary::default());
-        let (named_at, sink_failed, sliced, removed) = (0, 0, 0, 0);
+        let (named_at, sink_failed, left_out, removed) = (0, 0, 0, 0);
         let mut drain = Self {
             probe,
             hold,
@@ -201,7 +201,7 @@ impl<'p, C: Clock, S: Sink> Drain<'p, C, S> {
             named_at,
             missed,
             sink_failed,
-            sliced,
+            left_out,
             removed,
             cost,
             look,

@@ -150,7 +150,7 @@ impl LaneBlock {
             (records > 0).then_some(HoleV1 { lane, sequence, records, reason })
         };
         [
-            hole(left_out, unwritten.unwrap_or(to), GapReason::SLICED),
+            hole(left_out, unwritten.unwrap_or(to), GapReason::LEFT_OUT),
             hole(unwritten, to, GapReason::SINK_FAILED),
         ]
         .into_iter()

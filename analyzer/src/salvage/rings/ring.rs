@@ -183,7 +183,7 @@ impl<'r> Ring<'r> {
     /// Writes the records, and what is missing between them.
     pub(super) fn write(&self, counters: &mut Counters, tail: &mut Tail<'_>) -> io::Result<()> {
         let (taken, window) = (self.taken(), self.window());
-        self.declare(self.next, self.left_out, GapReason::SLICED, tail)?;
+        self.declare(self.next, self.left_out, GapReason::LEFT_OUT, tail)?;
         self.declare(taken, window.start.saturating_sub(taken), self.given_back, tail)?;
         let (lane, span) = (self.lane, self.last_span());
         self.slots.stretches(window.clone(), |sequence, stretch| match stretch {

@@ -170,7 +170,7 @@ impl Absent {
 
 /// These positions of a lane without those that were left out because nobody asked to keep them.
 fn asked_for(positions: &Range<u64>, lane: LaneId, holes: &[HoleV1]) -> Vec<Range<u64>> {
-    let left_out = |hole: &&HoleV1| hole.lane == lane && hole.reason == GapReason::SLICED;
+    let left_out = |hole: &&HoleV1| hole.lane == lane && hole.reason == GapReason::LEFT_OUT;
     let mut holes: Vec<_> = holes.iter().filter(left_out).map(|it| it.sequence..it.end()).collect();
     holes.sort_by_key(|hole| hole.start);
     let (mut asked, mut from) = (Vec::new(), positions.start);
