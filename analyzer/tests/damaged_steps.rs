@@ -10,6 +10,7 @@ mod support;
 use support::Builder;
 use support::naive::{NaiveChunk, chunks};
 use support::record::{gap, level, scalar, span, span_in, stats, step};
+use tmrun::query::{Page, slow_steps};
 use tmrun::scan::{Gap, Recording};
 use tmrun::slice::{Region, RegionError, slice};
 use tmrun::trace::{Refuted, Trace};
@@ -24,6 +25,8 @@ use tmrun_formats::{
 };
 
 const STEPS: u64 = 4;
+
+const EVERY: Page = Page { limit: 0, offset: 0, all: true };
 
 fn of<P: Payload>(ticks: u64, name: u32, flags: u16, payload: &P) -> Record {
     let header = RecordHeader::of::<P>(Level::METADATA);
@@ -195,9 +198,14 @@ fn each(shape: Shape, at: usize, mut look: impl FnMut(&Recording<'_>, u64, &Said
         let mut damaged = file.clone();
         damaged[chunk.offset + at] ^= 1;
         let recording = Recording::open(&damaged, "test").expect("a header");
+        let ranked = slow_steps(EVERY, &recording).steps.rows;
         for (number, whole) in (1..).zip(&whole) {
             let context = format!("step {number}, chunk {at_chunk} {chunk:?}");
             let said = said(&recording, number).unwrap_or_else(|e| panic!("{context}: {e}"));
+            let mut rows = ranked.iter().filter(|row| row.step == number);
+            let row = rows.next().map(|row| (row.duration_ns, row.lane));
+            assert_eq!(row, Some((said.measured_ns, said.region.lane.0)), "{context}: slow-steps");
+            assert_eq!(rows.next(), None, "{context}: slow-steps has it once");
             if has_edge(&file, chunk, whole) {
                 assert_eq!(said.outcome, RunOutcome::Failed, "{context}: an edge of it is lost");
                 assert_eq!(said.measured_ns, None, "{context}");
@@ -354,6 +362,8 @@ fn nobody_claims_the_wall_time_of_a_step_whose_time_the_clock_does_not_tell() {
     let said = said(&recording, 1).expect("the step");
     assert_eq!((said.outcome, said.measured_ns), (RunOutcome::Failed, None));
     assert!(said.trace.contains("the clock do not tell"), "{}", said.trace);
+    let ranked = slow_steps(EVERY, &recording);
+    assert_eq!((ranked.timed, ranked.steps.rows[0].duration_ns), (0, None));
     sliced(&recording, 1, &said, "untold");
 }
 

@@ -4,12 +4,14 @@ mod support;
 
 #[path = "support/probed.rs"]
 mod probed;
+#[path = "support/steps.rs"]
+mod steps;
 
 use serde_json::{Value, json};
 use support::Builder;
 use support::command::{Folder, tmrun};
 use support::record::{gap, gradient, step};
-use tmrun_formats::GapReason;
+use tmrun_formats::{GapReason, Phase};
 use tmrun_probe_core::session::{
     CaptureContract, CoverageLevel, ExpectedGradient, GradientContract, GradientFamilyContract,
     GradientState, ProfileRun, TraceSession,
@@ -52,7 +54,7 @@ fn a_step_answers_as_the_trace_that_is_made_of_it() {
 
 #[test]
 fn a_bundle_that_is_not_what_its_manifest_says_answers_nothing() {
-    let folder = Folder::with(&steps(&[(1, 500)]));
+    let folder = Folder::with(&of_lengths(&[(1, 500)]));
     let (code, _, err) = folder.tmrun(&["bundle", "in.tmrun", "--step", "1", "-o", "bundle"]);
     assert_eq!(code, 0, "{err}");
     ask(&folder, "bundle", &["--kind", "capabilities"]);
@@ -103,7 +105,7 @@ fn an_unknown_kind_is_refused_with_the_list_of_kinds() {
 }
 
 /// Steps of known lengths: number and ticks, of which a tick is a nanosecond.
-fn steps(lengths: &[(u64, u64)]) -> Vec<u8> {
+fn of_lengths(lengths: &[(u64, u64)]) -> Vec<u8> {
     let (mut builder, mut now) = (Builder::started(), 10_000);
     for &(number, length) in lengths {
         builder = builder.records(0, &[step(now, number, false), step(now + length, number, true)]);
@@ -114,7 +116,7 @@ fn steps(lengths: &[(u64, u64)]) -> Vec<u8> {
 
 #[test]
 fn the_slowest_steps_come_first_with_what_is_usual() {
-    let folder = Folder::with(&steps(&[(1, 500), (2, 300), (3, 9_000), (4, 300), (5, 700)]));
+    let folder = Folder::with(&of_lengths(&[(1, 500), (2, 300), (3, 9_000), (4, 300), (5, 700)]));
     let answer = ask(&folder, "in.tmrun", &["--kind", "slow-steps", "--limit", "2"]);
     let result = &answer["result"];
     let rows: Vec<_> = result["rows"].as_array().unwrap().iter().collect();
@@ -178,6 +180,46 @@ fn a_step_whose_begin_is_lost_has_no_length_not_that_of_the_lane_that_joined_it(
     let expected = [json!([1, 0, 400, 1, 0]), json!([4, 0, 400, 1, 0]), json!([2, 0, null, 2, 1])];
     assert_eq!(rows[..3], expected);
     assert_eq!(rows[3], json!([3, 0, null, 1, 1]), "its end is lost");
+}
+
+#[test]
+fn a_number_that_is_there_more_than_once_has_a_row_for_each_time() {
+    let evaluates = [(2_200, false), (2_350, true)]
+        .map(|(at, ends)| steps::of_phase(&step(at, 1, ends), Phase::INFER));
+    let file = Builder::started()
+        .records(0, &[step(2_000, 1, false)])
+        .records(1, &[step(2_100, 1, false), step(2_600, 1, true)])
+        .records(0, &[step(2_500, 1, true), step(3_000, 1, false), step(3_700, 1, true)])
+        .records(2, &evaluates)
+        .records(0, &[step(5_000, 2, false)])
+        .records(0, &[step(5_100, 2, true), step(5_200, 3, false), step(5_300, 3, true)])
+        .records(0, &[step(5_400, 2, false), step(5_410, 2, true)])
+        .finish();
+    let times = |file: &[u8]| {
+        let folder = Folder::with(file);
+        let (_, out, _) = folder.tmrun(&["query", "in.tmrun", "--kind", "slow-steps"]);
+        let answer: Value = serde_json::from_str(&out).unwrap();
+        let rows = answer["result"]["rows"].as_array().unwrap().iter();
+        let key = |row: &Value| ["step", "lane", "duration_ns"].map(|key| row[key].as_u64());
+        rows.map(key).collect::<Vec<_>>()
+    };
+    let row = |step, lane, duration| [Some(step), Some(lane), duration];
+    let of_two = [row(3, 0, Some(100)), row(2, 0, Some(100)), row(2, 0, Some(10))];
+    let of_one = [row(1, 0, Some(700)), row(1, 0, Some(500)), row(1, 2, Some(150))];
+    let mut found = times(&file);
+    found.sort();
+    let mut expected = [of_one, of_two].concat();
+    expected.sort();
+    assert_eq!(found, expected, "lane 1 joined step 1; lane 2 did something else");
+    // The end of the one and the beginning of the other are lost: nobody knows how long either was.
+    let mut damaged = file.clone();
+    let of_lane_0: Vec<_> =
+        support::naive::chunks(&file).into_iter().filter(|c| (c.kind, c.lane) == (1, 0)).collect();
+    damaged[of_lane_0[3].offset + 70] ^= 1;
+    let found = times(&damaged);
+    assert!(found.contains(&row(1, 0, Some(500))), "{found:?}");
+    let mut of_step_2 = found.iter().filter(|row| row[0] == Some(2));
+    assert!(!of_step_2.any(|row| row[2] > Some(10)), "{found:?}");
 }
 
 #[test]

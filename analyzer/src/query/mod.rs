@@ -33,7 +33,7 @@ pub use labels::LabelRow;
 pub use non_finite::{GradientNorm, NonFiniteStats};
 pub use overview::{OVERVIEW_BYTES, OVERVIEW_FOLLOWS, OVERVIEW_SCHEMA, overview};
 pub use page::{Bounded, LabelFilter, Page, Paged};
-pub use steps::{StepRow, StepRows, StepTime, slow as slow_steps};
+pub use steps::{StepRow, StepRows, slow as slow_steps};
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! How long the steps of a recording took.
 
-use std::collections::{BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use rayon::iter::ParallelIterator;
 use serde::Serialize;
@@ -9,26 +10,8 @@ use tmrun_formats::{LaneId, Phase, Ticks};
 
 use super::page::{Page, Paged};
 use crate::scan::{RecordChunk, Recording};
-
-/// A step on the lane that it began on first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StepTime {
-    /// Its number.
-    pub number: u64,
-    /// The lane.
-    pub lane: LaneId,
-    /// What it does; 0 stands for the run's phase.
-    pub phase: Phase,
-    /// When it began; `None` where that was not seen.
-    pub first: Option<Ticks>,
-    /// When it ended; `None` where that was not seen.
-    pub last: Option<Ticks>,
-    /// From when to when it can have been: from the mark before its own on its lane, where its beginning
-    /// was not seen, to the next step's beginning, where its end was not.
-    pub within: (Ticks, Ticks),
-    /// How many lanes it was on.
-    pub lanes: usize,
-}
+use crate::slice::stretches::Tally;
+use crate::slice::{Invocation, Region};
 
 /// Steps by how long they took, and what is usual.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -71,34 +54,28 @@ pub struct StepRow {
 pub fn slow(page: Page, recording: &Recording<'_>) -> StepRows {
     let clock = recording.clock();
     let run_phase = recording.meta().run.map_or(Phase::default(), |run| run.phase);
-    let mut rows: Vec<(Option<u64>, StepTime)> = of(recording)
-        .into_iter()
-        .map(|step| {
-            let between = |first, last| clock.ns(last).saturating_sub(clock.ns(first));
-            (step.first.zip(step.last).map(|(first, last)| between(first, last)), step)
-        })
-        .collect();
-    rows.sort_by_key(|(duration, step)| (std::cmp::Reverse(*duration), step.number, step.first));
-    let timed = rows.partition_point(|(duration, _)| duration.is_some());
-    let at = |place: usize| rows.get(place).and_then(|(duration, _)| *duration);
+    let lost: Tally = recording.lost().map(|gap| (gap.first, gap.last)).collect();
+    let mut steps = of(recording, &lost);
+    steps.sort_by_key(|step| (Reverse(step.duration_ns), step.number, step.first));
+    let timed = steps.partition_point(|step| step.duration_ns.is_some());
+    let at = |place: usize| steps.get(place).and_then(|step| step.duration_ns);
     // The slowest is at 0.
     let median = at(timed / 2).zip(at(timed.saturating_sub(1) / 2));
     let (least_ns, greatest_ns) = (at(timed.saturating_sub(1)), at(0));
-    let lost = Lost::of(recording);
-    let total = rows.len();
+    let total = steps.len();
     let p95_ns = at(timed / 20);
     let Paged { matched, displayed, offset, next_offset, truncated, rows, .. } =
-        page.cut(total, rows);
-    let row = |(duration_ns, step): (Option<u64>, StepTime)| {
+        page.cut(total, steps);
+    let row = |step: StepTime| {
         let phase = if step.phase == Phase::default() { run_phase } else { step.phase };
         StepRow {
             step: step.number,
             lane: step.lane.0,
             phase: phase.name(),
             start_ns: step.first.map(|first| clock.ns(first)),
-            duration_ns,
+            duration_ns: step.duration_ns,
             lanes: step.lanes,
-            lost_gaps: lost.overlapping(step.within.0, step.within.1),
+            lost_gaps: lost.overlapping(step.within),
         }
     };
     let rows = rows.into_iter().map(row).collect();
@@ -112,27 +89,73 @@ pub fn slow(page: Page, recording: &Recording<'_>) -> StepRows {
     }
 }
 
-/// The steps of a recording, by number. One that begins again on its lane is another one.
-pub fn of(recording: &Recording<'_>) -> Vec<StepTime> {
-    let marks: Vec<Mark> = recording.par_record_chunks().flat_map_iter(marks).collect();
-    let mut steps = Pairs::default();
-    marks.into_iter().for_each(|mark| steps.take(mark));
-    let mut steps = steps.steps;
-    // A lane whose beginning of it is lost may have been the first.
-    let lost = Lost::of(recording);
-    let first = |step: &StepTime| match (step.first, step.within) {
-        (None, (from, to)) if lost.overlapping(from, to) == 0 => step.last,
-        (first, (from, _)) => first.or(Some(from)),
-    };
-    steps.sort_by_key(|step| (step.number, first(step), step.lane));
-    let mut all = Vec::new();
-    for of_number in steps.chunk_by(|left, right| left.number == right.number) {
-        let Some(&StepTime { lane, .. }) = of_number.first() else { continue };
-        let lanes: BTreeSet<_> = of_number.iter().map(|step| step.lane).collect();
-        let on_lane = of_number.iter().filter(|step| step.lane == lane);
-        all.extend(on_lane.map(|step| StepTime { lanes: lanes.len(), ..*step }));
+/// A step on the lane that it began on first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct StepTime {
+    number: u64,
+    lane: LaneId,
+    /// What it does; 0 stands for the run's phase.
+    phase: Phase,
+    /// When it began; `None` where that was not seen.
+    first: Option<Ticks>,
+    duration_ns: Option<u64>,
+    /// From when to when it can have been.
+    within: (Ticks, Ticks),
+    lanes: usize,
+}
+
+/// The steps of a recording. One that is there once is the region that evidence of it would be of; of another
+/// one each pair of its marks is a step.
+fn of(recording: &Recording<'_>, lost: &Tally) -> Vec<StepTime> {
+    let clock = recording.clock();
+    let invocations = Region::every(recording);
+    let is_once = |number| invocations.get(&number).is_some_and(|step| step.times == 1);
+    let once = invocations.iter().filter(|(_, step)| step.times == 1);
+    let mut all: Vec<StepTime> = once
+        .map(|(&number, Invocation { region, lanes, .. })| StepTime {
+            number,
+            lane: region.lane,
+            phase: region.phase,
+            first: region.begun.then_some(region.first),
+            duration_ns: region.wall_ns(&clock),
+            within: region.extent,
+            lanes: *lanes,
+        })
+        .collect();
+    for pairs in Pairs::of(recording, |number| !is_once(number)) {
+        let lanes: BTreeSet<_> = pairs.iter().map(|pair| pair.lane).collect();
+        all.extend(apart(&pairs).map(|pair| {
+            // A mark between the two may be lost: then they are no pair.
+            let seen = pair.first.zip(pair.last).filter(|&seen| lost.overlapping(seen) == 0);
+            let told = seen.filter(|&(first, last)| clock.tells(first, last));
+            StepTime {
+                number: pair.number,
+                lane: pair.lane,
+                phase: pair.phase,
+                first: pair.first,
+                duration_ns: told.map(|(f, l)| clock.host_ns(l).since(clock.host_ns(f))),
+                within: pair.within,
+                lanes: lanes.len(),
+            }
+        }));
     }
     all
+}
+
+/// Of the pairs of one number those that are steps: on the lane that begins it first, and on another one
+/// those that did not join one of these.
+fn apart(pairs: &[Pair]) -> impl Iterator<Item = &Pair> {
+    let main = pairs.iter().min_by_key(|pair| (pair.begin(), pair.lane)).map(|pair| pair.lane);
+    let of_main: Vec<_> = pairs.iter().filter(|pair| Some(pair.lane) == main).collect();
+    pairs.iter().filter(move |pair| {
+        let behind = of_main.partition_point(|of_main| of_main.begin() <= pair.begin());
+        let open = behind.checked_sub(1).and_then(|place| of_main.get(place));
+        let joins = |of_main: &&Pair| {
+            let says_the_same = pair.phase == Phase::default() || pair.phase == of_main.phase;
+            pair.begin() <= of_main.within.1 && says_the_same
+        };
+        Some(pair.lane) == main || !open.is_some_and(|open| joins(open))
+    })
 }
 
 /// The begin or end of a step, or of a part of one.
@@ -162,47 +185,83 @@ fn marks<'a>(chunk: RecordChunk<'a>) -> impl Iterator<Item = Mark> + use<'a> {
     })
 }
 
+/// A beginning and the end that belongs to it, where they are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Pair {
+    number: u64,
+    lane: LaneId,
+    phase: Phase,
+    first: Option<Ticks>,
+    last: Option<Ticks>,
+    /// From the mark before its own on its lane, where its beginning is not there, to the next step's
+    /// beginning, where its end is not.
+    within: (Ticks, Ticks),
+}
+
+impl Pair {
+    /// When it began at the earliest.
+    fn begin(&self) -> Ticks {
+        self.first.unwrap_or(self.within.0)
+    }
+}
+
 /// Begins and ends, put together as they come.
 #[derive(Debug, Default)]
 struct Pairs {
-    steps: Vec<StepTime>,
+    pairs: Vec<Pair>,
     /// The open ones.
     open: HashMap<(LaneId, u64), usize>,
     /// Those that are nothing but their micro-batches.
     parts: HashMap<(LaneId, u64), usize>,
-    /// Of each lane the last mark, and the open step that began last.
+    /// Of each lane the last mark, and the open one that began last.
     before: HashMap<LaneId, Ticks>,
     newest: HashMap<LaneId, usize>,
 }
 
 impl Pairs {
+    /// The pairs of each number that is wanted, by beginning.
+    fn of(
+        recording: &Recording<'_>,
+        is_wanted: impl Fn(u64) -> bool,
+    ) -> impl Iterator<Item = Vec<Pair>> {
+        let marks: Vec<Mark> = recording.par_record_chunks().flat_map_iter(marks).collect();
+        let mut pairs = Self::default();
+        marks.into_iter().for_each(|mark| pairs.take(mark));
+        let mut of_numbers = BTreeMap::<u64, Vec<Pair>>::new();
+        for pair in pairs.pairs.into_iter().filter(|pair| is_wanted(pair.number)) {
+            of_numbers.entry(pair.number).or_default().push(pair);
+        }
+        of_numbers.into_values().map(|mut pairs| {
+            pairs.sort_by_key(|pair| (pair.begin(), pair.lane));
+            pairs
+        })
+    }
+
     fn take(&mut self, mark: Mark) {
         let key = (mark.lane, mark.number);
         let before = self.before.insert(mark.lane, mark.at).unwrap_or_default();
         let place = match (mark.is_micro_batch, mark.ends) {
             (false, false) => {
-                self.open.insert(key, self.steps.len());
+                self.open.insert(key, self.pairs.len());
                 None
             }
             (false, true) => self.open.remove(&key),
             (true, _) if self.open.contains_key(&key) => return,
-            (true, _) => Some(*self.parts.entry(key).or_insert(self.steps.len())),
+            (true, _) => Some(*self.parts.entry(key).or_insert(self.pairs.len())),
         };
-        let there = place.and_then(|place| self.steps.get_mut(place));
-        match there {
-            Some(step) if mark.ends => (step.last, step.within.1) = (Some(mark.at), mark.at),
+        match place.and_then(|place| self.pairs.get_mut(place)) {
+            Some(pair) if mark.ends => (pair.last, pair.within.1) = (Some(mark.at), mark.at),
             Some(_) => {}
             None => {
                 let within = if mark.ends { (before, mark.at) } else { (mark.at, Ticks(u64::MAX)) };
                 self.open_until(&mark);
-                self.steps.push(StepTime {
+                self.pairs.push(Pair {
                     number: mark.number,
                     lane: mark.lane,
                     phase: mark.phase,
                     first: (!mark.ends).then_some(mark.at),
                     last: mark.ends.then_some(mark.at),
                     within,
-                    lanes: 1,
                 });
             }
         }
@@ -214,32 +273,10 @@ impl Pairs {
         if mark.ends {
             return;
         }
-        let newest = self.newest.insert(mark.lane, self.steps.len());
-        let newest = newest.and_then(|place| self.steps.get_mut(place));
-        if let Some(step) = newest.filter(|step| step.last.is_none()) {
-            step.within.1 = mark.at;
+        let newest = self.newest.insert(mark.lane, self.pairs.len());
+        let newest = newest.and_then(|place| self.pairs.get_mut(place));
+        if let Some(pair) = newest.filter(|pair| pair.last.is_none()) {
+            pair.within.1 = mark.at;
         }
-    }
-}
-
-/// Lost stretches, to be counted.
-struct Lost {
-    firsts: Vec<Ticks>,
-    lasts: Vec<Ticks>,
-}
-
-impl Lost {
-    fn of(recording: &Recording<'_>) -> Self {
-        let mut firsts: Vec<_> = recording.lost().map(|gap| gap.first).collect();
-        let mut lasts: Vec<_> = recording.lost().map(|gap| gap.last).collect();
-        firsts.sort_unstable();
-        lasts.sort_unstable();
-        Self { firsts, lasts }
-    }
-
-    /// Those that have begun by the end, less those that had ended before the beginning.
-    fn overlapping(&self, first: Ticks, last: Ticks) -> usize {
-        let begun = self.firsts.partition_point(|&begin| begin <= last);
-        begun.saturating_sub(self.lasts.partition_point(|&end| end < first))
     }
 }

@@ -1,25 +1,49 @@
-//! What a recording has of one step, lane by lane, and which spans say that they are the measured region.
+//! What a recording has of its steps, lane by lane, and which spans say that they are the measured region.
 
 use std::collections::BTreeMap;
 
 use rayon::iter::ParallelIterator;
-use tmrun_formats::wire::{Kind, Record, Span, Step, StepMark, flags};
+use tmrun_formats::wire::{Kind, Record, Span, Step, flags};
 use tmrun_formats::{LaneId, Phase, SpanId, Ticks};
 
 use super::outside::is_in;
 use super::region::{Measured, Region, covered};
+use super::stretches::Stretch;
 use crate::scan::{RecordChunk, Recording};
+
+/// Which steps are looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// None: the measured spans are, and where steps begin.
+    Spans,
+    /// One.
+    Step(u64),
+    /// All.
+    Every,
+}
+
+impl Wanted {
+    fn has(self, number: u64) -> bool {
+        match self {
+            Self::Spans => false,
+            Self::Step(step) => step == number,
+            Self::Every => true,
+        }
+    }
+}
 
 /// What there is to choose from.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// Of the step that is asked for, by lane.
-    pub(super) lanes: BTreeMap<LaneId, Seen>,
+    /// Of the steps that are wanted, by lane.
+    pub(super) steps: BTreeMap<u64, BTreeMap<LaneId, Seen>>,
     /// The measured spans.
     pub(super) regions: Vec<MeasuredSpan>,
     /// The least and the greatest step.
-    pub(super) steps: Option<(u64, u64)>,
-    /// Where steps begin and which; empty where one step is asked for.
+    pub(super) range: Option<(u64, u64)>,
+    /// The time that the recording is of.
+    pub(super) covered: Option<Stretch>,
+    /// Where steps begin and which; empty where steps are wanted.
     begins: Vec<(Ticks, u64)>,
 }
 
@@ -36,7 +60,7 @@ pub(super) struct MeasuredSpan {
 
 impl MeasuredSpan {
     /// As a region, of an invocation that has at least this extent.
-    fn region(&self, invocation: Option<(Ticks, Ticks)>, steps: Option<(u64, u64)>) -> Region {
+    fn region(&self, invocation: Option<Stretch>, steps: Option<(u64, u64)>) -> Region {
         let (first, last) = invocation.unwrap_or((self.first, self.last));
         Region {
             measured: Measured::Span(self.lane, self.id),
@@ -103,48 +127,50 @@ impl Seen {
 }
 
 impl Found {
-    pub(super) fn in_all(recording: &Recording<'_>, step: Option<u64>) -> Self {
+    pub(super) fn in_all(recording: &Recording<'_>, wanted: Wanted) -> Self {
         let mut found = recording
             .par_record_chunks()
             .fold(Self::default, |mut found, chunk| {
-                found.chunk(&chunk, step);
+                found.chunk(&chunk, wanted);
                 found
             })
             .reduce(Self::default, Self::merge);
         found.regions.sort_by_key(|region| (region.lane, region.id));
-        if let Some(number) = step {
-            found.taken_up(recording, number);
-        }
+        found.covered = covered(recording);
+        found.taken_up(recording, wanted);
         found
     }
 
     /// The lanes that are in a step where the file takes them up: whatever they record of it, they are in it
     /// from the first moment of the file on.
-    fn taken_up(&mut self, recording: &Recording<'_>, number: u64) {
-        let first = covered(recording).map_or(Ticks(0), |(first, _)| first);
+    fn taken_up(&mut self, recording: &Recording<'_>, wanted: Wanted) {
+        let first = self.covered.map_or(Ticks(0), |(first, _)| first);
         for (lane, known) in recording.lanes().iter() {
-            if let Some(open) = known.start.open.filter(|_| is_in(known.start, number)) {
-                self.see(lane, Seen::between((first, first), open.phase));
+            let open = known.start.open.filter(|open| is_in(known.start, open.number));
+            if let Some(open) = open.filter(|open| wanted.has(open.number)) {
+                self.see(open.number, lane, Seen::between((first, first), open.phase));
             }
         }
     }
 
     /// A measured span as the region of an invocation that has at least this extent.
-    pub(super) fn region(&self, span: &MeasuredSpan, extent: Option<(Ticks, Ticks)>) -> Region {
+    pub(super) fn region(&self, span: &MeasuredSpan, extent: Option<Stretch>) -> Region {
         let within = self.begins.iter().filter(|(at, _)| (span.first..=span.last).contains(at));
         let steps = within.map(|&(_, number)| (number, number)).reduce(hull);
         span.region(extent, steps)
     }
 
-    fn chunk(&mut self, chunk: &RecordChunk<'_>, step: Option<u64>) {
+    fn chunk(&mut self, chunk: &RecordChunk<'_>, wanted: Wanted) {
         let lane = chunk.lane();
         let mut state = chunk.step();
+        // What was seen of the step that the lane is in, until it is in another one.
+        let mut within: Option<(u64, Seen)> = None;
         for record in chunk.records() {
             let header = record.header();
             match Kind::from_code(header.kind) {
                 Some(Kind::Step) => {
                     if let Some(mark) = record.payload::<Step>() {
-                        self.mark(lane, record, &mark, step);
+                        self.mark(lane, record, &mark, wanted);
                     }
                     state = state.behind(record, lane);
                 }
@@ -160,59 +186,63 @@ impl Found {
                 }
                 _ => {}
             }
-            let of_step = state.open.filter(|open| state.sure && Some(open.number) == step);
+            let of_step = state.open.filter(|open| state.sure && wanted.has(open.number));
             if let Some(open) = of_step.filter(|_| header.kind != Kind::Gap as u8) {
-                self.record(lane, record, &open);
+                let (first, last) = record.edges();
+                let seen = Seen::between((first.max(header.ticks), last), open.phase);
+                match &mut within {
+                    Some((number, known)) if *number == open.number => known.merge(&seen),
+                    _ => {
+                        let before = within.replace((open.number, seen));
+                        before.into_iter().for_each(|(number, seen)| self.see(number, lane, seen));
+                    }
+                }
             }
         }
+        within.into_iter().for_each(|(number, seen)| self.see(number, lane, seen));
     }
 
     /// A step mark.
-    fn mark(&mut self, lane: LaneId, record: &Record, mark: &Step, step: Option<u64>) {
+    fn mark(&mut self, lane: LaneId, record: &Record, mark: &Step, wanted: Wanted) {
         let (number, phase) = (mark.number, mark.phase);
-        self.steps = self.steps.into_iter().chain([(number, number)]).reduce(hull);
+        self.range = self.range.into_iter().chain([(number, number)]).reduce(hull);
         let header = record.header();
-        if step.is_none() && header.flags & flags::STEP_END == 0 {
+        if wanted == Wanted::Spans && header.flags & flags::STEP_END == 0 {
             self.begins.push((header.ticks, number));
         }
-        if Some(number) != step || header.flags & flags::STEP_MICRO_BATCH != 0 {
+        if !wanted.has(number) || header.flags & flags::STEP_MICRO_BATCH != 0 {
             return;
         }
         let at = header.ticks;
         let ends = header.flags & flags::STEP_END != 0;
         let begins = !ends && header.flags & flags::STEP_RESUMED == 0;
-        self.see(
-            lane,
-            Seen {
-                begin: begins.then_some(at),
-                begins: begins.into(),
-                last_begin: begins.then_some(at),
-                end: ends.then_some(at),
-                ends: ends.into(),
-                first: at,
-                last: at,
-                phase,
-            },
-        );
+        let seen = Seen {
+            begin: begins.then_some(at),
+            begins: begins.into(),
+            last_begin: begins.then_some(at),
+            end: ends.then_some(at),
+            ends: ends.into(),
+            first: at,
+            last: at,
+            phase,
+        };
+        self.see(number, lane, seen);
     }
 
-    /// A record of the step.
-    fn record(&mut self, lane: LaneId, record: &Record, open: &StepMark) {
-        let (first, last) = record.edges();
-        self.see(lane, Seen::between((first.max(record.header().ticks), last), open.phase));
-    }
-
-    fn see(&mut self, lane: LaneId, seen: Seen) {
-        self.lanes.entry(lane).and_modify(|known| known.merge(&seen)).or_insert(seen);
+    fn see(&mut self, number: u64, lane: LaneId, seen: Seen) {
+        let lanes = self.steps.entry(number).or_default();
+        lanes.entry(lane).and_modify(|known| known.merge(&seen)).or_insert(seen);
     }
 
     fn merge(mut self, other: Self) -> Self {
-        for (lane, seen) in other.lanes {
-            self.see(lane, seen);
+        for (number, lanes) in other.steps {
+            for (lane, seen) in lanes {
+                self.see(number, lane, seen);
+            }
         }
         self.regions.extend(other.regions);
         self.begins.extend(other.begins);
-        self.steps = self.steps.into_iter().chain(other.steps).reduce(hull);
+        self.range = self.range.into_iter().chain(other.range).reduce(hull);
         self
     }
 }

@@ -38,8 +38,11 @@ pub(crate) mod left_out;
 pub(crate) mod live;
 mod outside;
 mod region;
+pub(crate) mod stretches;
+mod timeline;
 mod write;
 
 pub use outside::Outside;
+pub(crate) use region::Invocation;
 pub use region::{Measured, Region, RegionError};
 pub use write::slice;

@@ -1,11 +1,13 @@
 //! What a file does not have of a step, because a lane is in it where the file begins or still where it
 //! ends.
 
+use std::collections::BTreeMap;
+
 use tmrun_formats::wire::StepState;
 use tmrun_formats::{GapReason, LaneId, Ticks};
 
-use super::around::Around;
-use super::found::Found;
+use super::around::AroundStep;
+use super::found::Seen;
 use crate::salvage::{Salvaged, salvaged};
 use crate::scan::{Gap, Recording};
 
@@ -54,12 +56,12 @@ pub(super) fn is_in(state: StepState, number: u64) -> bool {
 pub(super) fn of(
     recording: &Recording<'_>,
     number: u64,
-    found: &Found,
-    around: &Around,
+    seen: &BTreeMap<LaneId, Seen>,
+    around: AroundStep<'_>,
     main: LaneId,
 ) -> Vec<Outside> {
     let mut outside = Vec::new();
-    for (&lane, seen) in &found.lanes {
+    for (&lane, seen) in seen {
         let Some(known) = recording.lanes().get(lane) else { continue };
         if is_in(known.start, number) {
             let (reason, at) = (GapReason::LEFT_OUT, seen.first);

@@ -1,13 +1,16 @@
 //! Which part of a recording evidence is about: one step, or the one measured region of a session.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tmrun_formats::{GapClass, GapReason, LaneId, Phase, SpanId, Ticks};
 
-use super::around::Around;
-use super::found::{Found, Seen};
+use super::around::{Around, AroundStep};
+use super::found::{Found, Seen, Wanted};
 use super::outside::{self, Outside};
-use crate::scan::Recording;
+use super::stretches::{Stretch, hull, overlap};
+use crate::scan::{Clock, Recording};
 
 /// A part of a recording that is evidence of one invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +39,16 @@ pub struct Region {
     pub extent: (Ticks, Ticks),
     /// What lanes may have of it before this file or behind it.
     pub outside: Vec<Outside>,
+}
+
+/// A step where it is there once.
+#[derive(Debug, Clone)]
+pub(crate) struct Invocation {
+    pub(crate) region: Region,
+    /// How often it is there, as far as its marks tell.
+    pub(crate) times: u64,
+    /// How many lanes took part.
+    pub(crate) lanes: usize,
 }
 
 /// What is measured.
@@ -155,13 +168,13 @@ impl Region {
     /// When there is no such step, or not exactly one measured region.
     pub fn of(recording: &Recording<'_>, step: Option<u64>) -> Result<Self, RegionError> {
         let file = recording.name().to_owned();
-        let found = Found::in_all(recording, step);
-        let steps = found.steps;
+        let found = Found::in_all(recording, step.map_or(Wanted::Spans, Wanted::Step));
+        let steps = found.range;
         let Some(number) = step else {
             let failed = recording.meta().terminal.is_none_or(|terminal| !terminal.complete);
             return match found.regions[..] {
                 [span] => {
-                    let extent = steps.map_or_else(|| covered(recording), |_| None);
+                    let extent = found.covered.filter(|_| steps.is_none());
                     Ok(found.region(&span, extent))
                 }
                 [] if failed && steps.is_none() => Ok(Self::of_run(recording)),
@@ -175,7 +188,9 @@ impl Region {
         if number <= warmup {
             return Err(RegionError::WarmUp { file, step: number, warmup });
         }
-        match Self::of_step(recording, number, &found) {
+        let around = Around::of(recording, &found);
+        let of_step = found.steps.get(&number);
+        match of_step.and_then(|seen| Self::of_step(recording, &found, around.step(number, seen))) {
             None => Err(RegionError::NoStep { file, step: number, found: steps }),
             Some((_, times)) if times > 1 => {
                 Err(RegionError::Repeated { file, step: number, times })
@@ -184,20 +199,35 @@ impl Region {
         }
     }
 
+    /// What there is of all steps. Those that only warm up are among them.
+    pub(crate) fn every(recording: &Recording<'_>) -> BTreeMap<u64, Invocation> {
+        let found = Found::in_all(recording, Wanted::Every);
+        let around = Around::of(recording, &found);
+        let steps = found.steps.par_iter().filter_map(|(&number, seen)| {
+            let (region, times) = Self::of_step(recording, &found, around.step(number, seen))?;
+            Some((number, Invocation { region, times, lanes: seen.len() }))
+        });
+        steps.collect()
+    }
+
     /// The region of a step, and how often the step is there; `None` where nothing is left of it. A mark
     /// that is lost may have stood anywhere where something is lost.
-    fn of_step(recording: &Recording<'_>, number: u64, found: &Found) -> Option<(Self, u64)> {
-        let around = Around::of(recording, number, &found.lanes);
+    fn of_step(
+        recording: &Recording<'_>,
+        found: &Found,
+        around: AroundStep<'_>,
+    ) -> Option<(Self, u64)> {
+        let AroundStep { number, seen: lanes, .. } = around;
         let first = |lane, seen: &Seen| {
             let lost = || around.lost_before(lane, seen.first);
             seen.begin.or_else(|| Some(lost()?.0)).unwrap_or(seen.first)
         };
         // Other lanes join a step that is open already.
-        let main = found.lanes.iter().min_by_key(|(lane, seen)| (first(**lane, seen), **lane));
+        let main = lanes.iter().min_by_key(|(lane, seen)| (first(**lane, seen), **lane));
         let (&lane, seen) = main?;
-        let outside = outside::of(recording, number, found, &around, lane);
+        let outside = outside::of(recording, number, lanes, around, lane);
         let lost_begin = match seen.begin {
-            Some(begin) => around.lost_elsewhere(&found.lanes, begin),
+            Some(begin) => around.lost_elsewhere(begin),
             None => around.lost_before(lane, seen.first),
         };
         let lost_end = match seen.end {
@@ -207,15 +237,16 @@ impl Region {
                 outside.iter().any(is_torn).then_some((seen.last, seen.last))
             }),
         };
-        let of_file = || covered(recording).map_or(seen.last, |(_, last)| last);
-        let last = seen.end.or(around.next_begin(lane)).unwrap_or_else(of_file);
-        let lasts = found.lanes.iter().map(|(&lane, seen)| {
+        let of_file = || found.covered.map_or(seen.last, |(_, last)| last);
+        let next = || around.next_begin(lane, seen.last);
+        let last = seen.end.or_else(next).unwrap_or_else(of_file);
+        let lasts = lanes.iter().map(|(&lane, seen)| {
             let lost = || around.lost_behind(lane, seen.last);
             seen.left().or_else(|| Some(lost()?.1)).unwrap_or(seen.last)
         });
         let lasts = lasts.chain(lost_begin.map(|(_, last)| last));
         let from = lost_begin.map_or(first(lane, seen), |(from, _)| from);
-        let times = times(recording, found, (lane, seen), first);
+        let times = times(recording, lanes, (lane, seen), first);
         let region = Self {
             measured: Measured::Step(number),
             lane,
@@ -249,6 +280,13 @@ impl Region {
         }
     }
 
+    /// How long it was, in nanoseconds of the host; `None` where an end of it was not seen, or where the
+    /// readings of the clock do not tell.
+    pub(crate) fn wall_ns(&self, clock: &Clock<'_>) -> Option<u64> {
+        let is_told = self.begun && self.ended && clock.tells(self.first, self.last);
+        is_told.then(|| clock.host_ns(self.last).since(clock.host_ns(self.first)))
+    }
+
     /// The number of the step, if it is one.
     pub const fn step(&self) -> Option<u64> {
         match self.measured {
@@ -277,7 +315,7 @@ impl Region {
 /// lane joins a step that is open, and says nothing of the phase or the same.
 fn times(
     recording: &Recording<'_>,
-    found: &Found,
+    lanes: &BTreeMap<LaneId, Seen>,
     (main, of_main): (LaneId, &Seen),
     first: impl Fn(LaneId, &Seen) -> Ticks,
 ) -> u64 {
@@ -288,18 +326,13 @@ fn times(
         let is_late = of_main.end.is_some_and(|end| began > end);
         is_late || seen.phase != Phase::default() && seen.phase != phase
     };
-    let others = found.lanes.iter().filter(|&(&lane, seen)| lane != main && is_another(lane, seen));
+    let others = lanes.iter().filter(|&(&lane, seen)| lane != main && is_another(lane, seen));
     others.fold(of_main.times().max(1), |times, _| times.saturating_add(1))
 }
 
 /// The time that a recording is of: that of what is there, and of what is lost.
-pub(super) fn covered(recording: &Recording<'_>) -> Option<(Ticks, Ticks)> {
+pub(super) fn covered(recording: &Recording<'_>) -> Option<Stretch> {
     let lost = recording.gaps().iter().filter(|gap| gap.class == GapClass::Lost);
     let lost = lost.map(|gap| (gap.first, gap.last));
-    recording.span().into_iter().chain(lost).reduce(|(a, b), (c, d)| (a.min(c), b.max(d)))
-}
-
-/// Whether two stretches have some time in common, or the first is a part of the second.
-pub(super) fn overlap((first, last): (Ticks, Ticks), (from, to): (Ticks, Ticks)) -> bool {
-    (first < to && last > from) || from <= first && last <= to
+    recording.span().into_iter().chain(lost).reduce(hull)
 }

@@ -160,15 +160,13 @@ impl<'r> Trace<'r> {
         };
         push(root);
         if self.region.step().is_some() {
-            let Region { first, last, begun, ended, .. } = self.region;
-            let is_told = begun && ended && time.clock.tells(first, last);
             push(Span {
                 id: Cow::Borrowed(Ids::STEP),
                 parent: Some(Cow::Borrowed(self.ids.text(self.tree.around_step))),
                 name: Cow::Borrowed(Ids::STEP),
                 measured: true,
-                start_ns: time.at(first),
-                duration_ns: is_told.then(|| time.between(first, last)),
+                start_ns: time.at(self.region.first),
+                duration_ns: self.region.wall_ns(time.clock),
                 kind: SpanKind::Function,
                 step: None,
                 line: 0,

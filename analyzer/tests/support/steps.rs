@@ -1,6 +1,7 @@
 //! What is told of a step, by a recording and by its slice.
 #![allow(dead_code, reason = "every test uses some of it")]
 
+use tmrun::query::{Page, slow_steps};
 use tmrun::scan::{Gap, Recording};
 use tmrun::slice::{Region, RegionError, slice};
 use tmrun::trace::Trace;
@@ -33,6 +34,12 @@ fn of(recording: &Recording<'_>, number: u64) -> Result<Told, RegionError> {
     let region = Region::of(recording, Some(number))?;
     let trace = Trace::of(recording, &region);
     let derived = trace.derive();
+    let measured = derived.document.spans.iter().find(|span| span.measured).expect("the step");
+    let page = Page { limit: 0, offset: 0, all: true };
+    let ranked = slow_steps(page, recording).steps.rows;
+    let ranked: Vec<_> = ranked.iter().filter(|row| row.step == number).collect();
+    let ranked: Vec<_> = ranked.iter().map(|row| (row.lane, row.duration_ns)).collect();
+    assert_eq!(ranked, [(region.lane.0, measured.duration_ns)], "slow-steps tells something else");
     let text = derived.document.write(Vec::new()).expect("a trace that a reader takes");
     let outcome = match derived.document.terminal.outcome {
         RunOutcome::Complete => "complete".to_owned(),
