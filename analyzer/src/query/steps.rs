@@ -154,7 +154,7 @@ fn apart(pairs: &[Pair]) -> impl Iterator<Item = &Pair> {
             let says_the_same = pair.phase == Phase::default() || pair.phase == of_main.phase;
             pair.begin() <= of_main.within.1 && says_the_same
         };
-        Some(pair.lane) == main || !open.is_some_and(|open| joins(open))
+        Some(pair.lane) == main || !open.is_some_and(joins)
     })
 }
 

@@ -83,7 +83,7 @@ impl Tally {
 }
 
 const fn twice(at: Ticks) -> u128 {
-    at.0 as u128 * 2
+    (at.0 as u128) << 1
 }
 
 /// The first and the last half tick that are within a stretch: of one without a length its moment, of

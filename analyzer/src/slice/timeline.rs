@@ -21,7 +21,7 @@ impl FromIterator<(Ticks, u64)> for Timeline {
         all.sort_by_key(|mark| mark.at);
         let mut begin = 0;
         for run in all.chunk_by_mut(|left, right| left.number == right.number) {
-            let end = begin + run.len();
+            let end = run.len().saturating_add(begin);
             run.iter_mut().for_each(|mark| mark.run = (begin, end));
             begin = end;
         }
