@@ -34,8 +34,12 @@ fn tracy() {
 #[cfg(feature = "tracy")]
 fn sources() -> std::path::PathBuf {
     let cargo = std::env::var("CARGO").expect("cargo sets it");
+    // Of other platforms' dependencies not even the sources are here.
+    let target = std::env::var("TARGET").expect("cargo sets it");
     let metadata = std::process::Command::new(cargo)
-        .args(["metadata", "--format-version", "1", "--locked", "--offline", "--features", "tracy"])
+        .args(["metadata", "--format-version=1", "--locked", "--offline", "--features=tracy"])
+        .arg(format!("--filter-platform={target}"))
+        .stderr(std::process::Stdio::inherit())
         .output()
         .expect("cargo can be run");
     let text = String::from_utf8(metadata.stdout).expect("cargo writes UTF-8");

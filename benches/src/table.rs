@@ -109,6 +109,8 @@ pub struct Missing {
     pub name: String,
     /// Why it was not.
     pub why: String,
+    /// Whether nothing but a program that is not installed stands in the way.
+    pub lacks_program: bool,
 }
 
 /// All rows of a run, in order.
@@ -121,10 +123,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// The rows that do not meet what is asked for at least.
+    /// The rows that do not meet what is asked for at least, and what failed to be measured.
     pub fn missed(&self) -> Vec<&str> {
         let missed = self.rows.iter().filter(|row| row.is_within(row.must) == Some(false));
-        missed.map(|row| &*row.name).collect()
+        let failed = self.missing.iter().filter(|missing| !missing.lacks_program);
+        missed.map(|row| &*row.name).chain(failed.map(|missing| &*missing.name)).collect()
     }
 
     /// Adds a row.
@@ -132,9 +135,18 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// Adds what could not be measured.
+    /// Adds what failed to be measured.
     pub fn miss(&mut self, name: impl Into<String>, why: impl fmt::Display) {
-        self.missing.push(Missing { name: name.into(), why: why.to_string() });
+        self.missing.push(Missing {
+            name: name.into(),
+            why: why.to_string(),
+            lacks_program: false,
+        });
+    }
+
+    /// Adds what cannot be measured without a program that is not installed.
+    pub fn lack(&mut self, name: impl Into<String>, why: impl fmt::Display) {
+        self.missing.push(Missing { name: name.into(), why: why.to_string(), lacks_program: true });
     }
 
     /// Adds another table's rows behind these.
@@ -186,5 +198,20 @@ impl fmt::Display for Table {
             writeln!(f, "| {} | not measured: {} | | | | | | | |", missing.name, missing.why)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_missed_and_what_a_program_is_not_there_for_is_not() {
+        let mut table = Table::default();
+        table.push(Row::new("held", "one", 1.0).asked(0.5, 1.0));
+        table.push(Row::new("too much", "one", 1.1).asked(0.5, 1.0));
+        table.miss("stopped", "exit status 1");
+        table.lack("uncounted", "valgrind is not installed");
+        assert_eq!(table.missed(), ["too much", "stopped"]);
     }
 }

@@ -1,6 +1,8 @@
 //! A recording in blocks of chunks: what is kept of its chunks, so that they can be walked again
 //! from any block on. Memory is a few words a block, whatever the size of its chunks.
 
+use std::collections::BTreeSet;
+
 use tmrun_formats::LaneId;
 use tmrun_formats::wire::{Chunks, Walked};
 
@@ -18,10 +20,10 @@ const BYTES: u64 = 128 << 10;
 /// Why the payloads of a block are read again when it is walked again, the least first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Again {
-    /// For nothing: all chunks hold, and no step begins or ends in any.
+    /// For nothing: all chunks hold, and no lane comes again behind step marks of its own.
     #[default]
     Not,
-    /// For its step marks.
+    /// For the step marks before a lane's next chunk.
     Marks,
     /// For all that is checked: something in it does not hold.
     Checks,
@@ -94,6 +96,8 @@ pub(super) struct Blocks {
     done: Vec<Block>,
     open: Block,
     payload: u64,
+    /// The lanes that have step marks in the open one.
+    marked: BTreeSet<LaneId>,
 }
 
 impl Blocks {
@@ -112,11 +116,15 @@ impl Blocks {
         let payload = info.header.payload_len.into();
         self.open.chunks = self.open.chunks.saturating_add(1);
         self.payload = self.payload.saturating_add(payload);
-        self.open.again = self.open.again.max(match info.state {
+        let again = match info.state {
             ChunkState::Damaged => Again::Checks,
-            ChunkState::Intact if checked.has_marks() => Again::Marks,
+            _ if self.marked.contains(&info.header.lane) => Again::Marks,
             _ => Again::Not,
-        });
+        };
+        self.open.again = self.open.again.max(again);
+        if info.state == ChunkState::Intact && checked.has_marks() {
+            self.marked.insert(info.header.lane);
+        }
         if info.has_records() {
             self.open.bytes = self.open.bytes.saturating_add(payload);
         }
@@ -128,6 +136,7 @@ impl Blocks {
             self.done.push(Block { lanes, ..core::mem::take(&mut self.open) });
         }
         self.payload = 0;
+        self.marked.clear();
     }
 
     pub(super) fn finish(mut self, track: &mut Track) -> Vec<Block> {

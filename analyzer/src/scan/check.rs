@@ -5,14 +5,13 @@ use tmrun_formats::{DecodeError, Level, NameId, Ticks};
 
 use super::counts::Counts;
 use super::gaps::{Gap, GapList};
+use super::rules::{self, DIMS};
 use super::steps::StepEffect;
+use super::sums::Sums;
 use super::walk::ChunkState;
 
 /// More Gap records in one chunk than this are added up by reason and lane.
 const GAPS_A_CHUNK: usize = 64;
-
-/// Places for dimensions in a record.
-const DIMS: u16 = 5;
 
 /// What a chunk says of itself.
 #[derive(Debug, Clone)]
@@ -82,43 +81,51 @@ impl Checked {
 
     fn look(&mut self, chunk: &Chunk<'_>, counts: Option<&mut Counts>) -> Result<(), DecodeError> {
         let mut place = Place::first_of(chunk);
-        let (mut least, mut greatest) = (Ticks(u64::MAX), Ticks(0));
-        let mut by_code = [0_u32; 256];
-        let mut all_known = rules::KNOWN;
+        let mut sums = Sums::default();
         chunk.check_records(|records| {
-            for record in records {
-                let header = record.header();
-                let rules = rules::of(header.kind);
-                if !place.holds(&header, rules) {
-                    return Err(place.why_not(&header));
+            for some in records.chunks(Sums::AT_ONCE) {
+                match sums.add(some, place.seq, place.group) {
+                    Some(group) => place.skip(some.len(), group),
+                    None => self.each(some, &mut place, &mut sums, chunk)?,
                 }
-                if let Some(count) = by_code.get_mut(usize::from(header.kind)) {
-                    // A payload of 4 GiB has 2^26 records.
-                    *count = count.wrapping_add(1);
-                }
-                all_known &= rules;
-                let (first, last) = record.edges();
-                least = least.min(first);
-                greatest = greatest.max(last);
-                if rules & rules::NOTED != 0 {
-                    self.note(record, chunk);
-                }
-                let has_dims = rules & rules::SHAPE != 0;
-                let dims = header.flags & wire::flags::SHAPE_DIMS;
-                if (header.level > Level::MAX) | (has_dims & (dims > DIMS)) {
-                    self.odd(&place, &header);
-                }
-                place.advance(&header);
             }
             Ok(())
         })?;
         if chunk.header.kind != ChunkKind::RECORDS {
             return Ok(());
         }
-        check_range(chunk, (least, greatest), all_known == 0)?;
-        self.spans = by_code.get(Kind::Span as usize).copied().unwrap_or_default().into();
+        check_range(chunk, (sums.least, sums.greatest), sums.has_unknown())?;
+        self.spans = sums.of(Kind::Span).into();
         if let Some(counts) = counts {
-            counts.add(&by_code);
+            counts.add(&sums.by_code);
+        }
+        Ok(())
+    }
+
+    /// Looks at each of a few records, one of which says something about others or breaks a rule.
+    fn each(
+        &mut self,
+        records: &[Record],
+        place: &mut Place,
+        sums: &mut Sums,
+        chunk: &Chunk<'_>,
+    ) -> Result<(), DecodeError> {
+        for record in records {
+            let header = record.header();
+            let rules = rules::of(header.kind);
+            if !place.holds(&header, rules) {
+                return Err(place.why_not(&header));
+            }
+            sums.reach(record.edges());
+            if rules & rules::NOTED != 0 {
+                self.note(record, chunk);
+            }
+            let has_dims = rules & rules::SHAPE != 0;
+            let dims = header.flags & wire::flags::SHAPE_DIMS;
+            if (header.level > Level::MAX) | (has_dims & (dims > DIMS)) {
+                self.odd(place, &header);
+            }
+            place.advance(&header);
         }
         Ok(())
     }
@@ -151,47 +158,6 @@ impl Checked {
     }
 }
 
-/// What the code of a record's kind allows, as a table: kinds follow one another in any order, and
-/// branches on them would be guessed wrong as often as not.
-mod rules {
-    use tmrun_formats::wire::Kind;
-
-    /// It may begin a group.
-    pub(super) const BEGINS: u8 = 1;
-    /// It may continue one.
-    pub(super) const CONTINUES: u8 = 1 << 1;
-    /// It says something about other records.
-    pub(super) const NOTED: u8 = 1 << 2;
-    /// This version knows it.
-    pub(super) const KNOWN: u8 = 1 << 3;
-    /// Its flags say how many dimensions it has.
-    pub(super) const SHAPE: u8 = 1 << 4;
-
-    #[inline(always)]
-    pub(super) fn of(code: u8) -> u8 {
-        TABLE.get(usize::from(code)).copied().unwrap_or_default()
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "while compiling")]
-    static TABLE: [u8; 256] = {
-        let mut table = [0; 256];
-        let mut code = 1;
-        while code < table.len() {
-            table[code] = match Kind::from_code(code as u8) {
-                // Of kinds of newer versions it is not known.
-                None => BEGINS | CONTINUES,
-                Some(Kind::Shape) => KNOWN | CONTINUES | SHAPE,
-                Some(Kind::OpInput | Kind::Stats) => KNOWN | CONTINUES,
-                Some(Kind::Range) => KNOWN | BEGINS | CONTINUES,
-                Some(Kind::Step | Kind::Level | Kind::Gap) => KNOWN | BEGINS | NOTED,
-                Some(_) => KNOWN | BEGINS,
-            };
-            code += 1;
-        }
-        table
-    };
-}
-
 /// Where in the chunk the next record stands, and what it has to be there.
 struct Place {
     offset: u64,
@@ -200,6 +166,8 @@ struct Place {
     group: usize,
 }
 
+const RECORD_BYTES: u64 = wire::RECORD_SIZE as u64;
+
 /// As long as a group that cannot be continued: there is none.
 const NO_GROUP: usize = usize::MAX;
 
@@ -207,6 +175,13 @@ impl Place {
     fn first_of(chunk: &Chunk<'_>) -> Self {
         let (offset, seq) = (chunk.payload_offset(), chunk.header.first_sequence as u32);
         Self { offset, seq, group: NO_GROUP }
+    }
+
+    /// Behind so many records that hold, the last group of which has so many by then.
+    const fn skip(&mut self, records: usize, group: usize) {
+        self.group = group;
+        self.offset = self.offset.saturating_add((records as u64).saturating_mul(RECORD_BYTES));
+        self.seq = self.seq.wrapping_add(records as u32);
     }
 
     #[inline(always)]
@@ -245,7 +220,7 @@ impl Place {
     const fn advance(&mut self, header: &wire::RecordHeader) {
         let continues = header.flags & wire::flags::CONTINUES != 0;
         self.group = if continues { self.group.wrapping_add(1) } else { 1 };
-        self.offset = self.offset.saturating_add(wire::RECORD_SIZE as u64);
+        self.offset = self.offset.saturating_add(RECORD_BYTES);
         self.seq = self.seq.wrapping_add(1);
     }
 

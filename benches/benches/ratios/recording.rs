@@ -257,7 +257,7 @@ fn record(table: &mut Table) -> Result<(), Failure> {
                 let row = Row::new(name, "an instruction, the loop's apart", count - alone);
                 table.push(row.asked(reach, must));
             }
-            (.., why) => table.miss(name, why),
+            (.., why) => table.lack(name, why),
         }
     }
     Ok(())

@@ -280,7 +280,7 @@ fn tracy(table: &mut Table, empty: &dyn Fn()) -> Result<(), crate::Failure> {
 
 #[cfg(not(feature = "tracy"))]
 fn tracy(table: &mut Table, _: &dyn Fn()) -> Result<(), crate::Failure> {
-    table.miss("Tracy, C++ and tracy-client", "no C++ compiler here");
+    table.lack("Tracy, C++ and tracy-client", "no C++ compiler here");
     Ok(())
 }
 

@@ -37,6 +37,17 @@ macro_rules! kinds {
                 }
             }
 
+            /// Which of the first four words of its payload are ticks, the first in the lowest bit.
+            pub const fn ticks_in_payload(self) -> u8 {
+                match self {
+                    Self::Span | Self::Op => 0b0001,
+                    Self::Gap | Self::Level => 0b0011,
+                    Self::ClockSync => 0b0110,
+                    Self::DeviceInterval => 0b1000,
+                    _ => 0,
+                }
+            }
+
             /// The plane that it is evidence for.
             pub const fn plane(self) -> Planes {
                 match self {

@@ -160,11 +160,8 @@ static TICKS: [u8; 256] = {
     let mut code = 0;
     while code < table.len() {
         table[code] = match Kind::from_code(code as u8) {
-            Some(Kind::Span | Kind::Op) => 0b0001,
-            Some(Kind::Gap | Kind::Level) => 0b0011,
-            Some(Kind::ClockSync) => 0b0110,
-            Some(Kind::DeviceInterval) => 0b1000,
-            _ => 0,
+            Some(kind) => kind.ticks_in_payload(),
+            None => 0,
         };
         code += 1;
     }
