@@ -138,7 +138,7 @@ impl Seen {
         clock: &Clock<'_>,
         fits: &BTreeMap<ClockCode, DeviceFit>,
     ) {
-        for record in chunk.records() {
+        for record in chunk.iter() {
             let Some(interval) = record.payload::<DeviceInterval>() else { continue };
             let DeviceInterval { start, end, stream, seen, device, clock: of, .. } = interval;
             let (timed, streams) = self.0.entry((device, of)).or_default();

@@ -171,7 +171,7 @@ struct Mark {
 
 fn marks<'a>(chunk: RecordChunk<'a>) -> impl Iterator<Item = Mark> + use<'a> {
     let lane = chunk.lane();
-    chunk.records().iter().filter_map(move |record| {
+    chunk.iter().filter_map(move |record| {
         let (step, header) = (record.payload::<Step>()?, record.header());
         let has = |flag: u16| header.flags & flag != 0;
         (!has(flags::STEP_RESUMED)).then_some(Mark {

@@ -4,6 +4,7 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use tmrun_formats::wire::{Groups, Record, groups};
 use tmrun_formats::{LaneId, SpanId};
 
+use super::ahead::ahead;
 use super::blocks::{Block, BlockWalk};
 use super::recording::Recording;
 use super::steps::StepState;
@@ -40,6 +41,12 @@ impl<'a> RecordChunk<'a> {
     /// The records, where they lie in the file.
     pub const fn records(&self) -> &'a [Record] {
         self.records
+    }
+
+    /// The same, one at a time: the way for a pass over all of them, which memory is asked for in time.
+    #[inline(always)]
+    pub fn iter(&self) -> impl Iterator<Item = &'a Record> + use<'a> {
+        ahead(self.records)
     }
 
     /// The records by group. No group is cut: chunks end between groups.

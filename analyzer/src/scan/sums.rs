@@ -3,6 +3,7 @@
 use tmrun_formats::Ticks;
 use tmrun_formats::wire::{GROUP_MAX, Kind, Record, flags};
 
+use super::ahead::ahead;
 use super::rules::{self, DIMS};
 
 /// What some records of a chunk come to.
@@ -47,7 +48,7 @@ impl Sums {
         let (mut any, mut all) = (0, u8::MAX);
         let (mut breaks, mut continuing, mut bits) = (0, 0, 0);
         let mut expected = seq;
-        for record in records {
+        for record in ahead(records) {
             let [ticks, _, word, first, ..] = record.words();
             let code = (word >> 32) as u8;
             let rules = rules::of(code);

@@ -191,7 +191,7 @@ impl Records {
         if let Some(last) = chunk.records().iter().rfind(|record| !is_gap(record)) {
             self.last = self.last.max(Some(last.edges().1));
         }
-        self.marks.extend(chunk.records().iter().filter_map(|record| {
+        self.marks.extend(chunk.iter().filter_map(|record| {
             let (mark, header) = (record.payload::<Step>()?, record.header());
             let begins = header.flags & (flags::STEP_END | flags::STEP_RESUMED) == 0;
             Some((header.ticks, mark.number, begins))

@@ -165,7 +165,7 @@ impl Found {
         let mut state = chunk.step();
         // What was seen of the step that the lane is in, until it is in another one.
         let mut within: Option<(u64, Seen)> = None;
-        for record in chunk.records() {
+        for record in chunk.iter() {
             let header = record.header();
             match Kind::from_code(header.kind) {
                 Some(Kind::Step) => {

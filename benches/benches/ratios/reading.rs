@@ -120,7 +120,7 @@ fn no_groups() -> Groups {
 /// What a query does to every record.
 fn group_by(recording: &Recording<'_>) -> Groups {
     let add = |mut groups: Groups, chunk: RecordChunk<'_>| {
-        chunk.records().iter().for_each(|record| add(&mut groups, record));
+        chunk.iter().for_each(|record| add(&mut groups, record));
         groups
     };
     let chunks = recording.par_record_chunks();
