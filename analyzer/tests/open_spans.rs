@@ -94,3 +94,18 @@ fn a_span_that_may_end_in_another_file_is_no_error() {
         .trailer();
     assert_eq!(told_of(&file, 1), (vec![], 1, vec![]));
 }
+
+#[test]
+fn an_outer_span_that_ends_behind_the_step_changes_nothing_of_one_that_began_in_it() {
+    let of = |behind: &[tmrun_formats::wire::Record]| {
+        let file = Builder::started()
+            .records(0, &[step(500, 1, false), step(900, 1, true)])
+            .records(0, &[step(1_000, 2, false), scalar_in(5, 1_200, 2, 0.5), step(1_900, 2, true)])
+            .records(0, behind);
+        told_of(&file.meta(&[open(0, 5, 1_100)]).finish(), 2)
+    };
+    let plain = of(&[scalar(4_000, 2, 0.5)]);
+    assert_eq!((plain.0.len(), plain.1, &plain.2[..]), (1, 0, &["open_span".to_owned()][..]));
+    let of_epoch = of(&[support::record::span(950, 5_000, 1, 1)]);
+    assert_eq!((of_epoch.1, of_epoch.2), (0, plain.2));
+}

@@ -440,19 +440,22 @@ fn levels<'a>(recording: &Recording<'_>, region: &Region, time: &Time<'_>) -> Ve
 }
 
 fn foci<'a>(recording: &'a Recording<'_>, region: &Region, time: &Time<'_>) -> Vec<AnnexLevel<'a>> {
-    let mut foci: Vec<AnnexLevel<'a>> = Vec::new();
+    // The changes from this one on are told, of each focus that one of before the region was in force of.
+    let mut from: BTreeMap<Cow<'a, str>, usize> = BTreeMap::new();
+    let mut told = Vec::new();
     for focus in recording.levels().foci() {
         let name = recording.names().text(focus.pattern);
         let pattern: Cow<'a, str> =
             name.map_or_else(|| format!("unnamed:{}", focus.pattern.0).into(), Cow::Borrowed);
-        match is_before(&focus.change, region) {
-            Some(true) => foci.retain(|earlier| earlier.pattern.as_ref() != Some(&pattern)),
-            Some(false) => {}
-            None => continue,
+        let Some(is_before) = is_before(&focus.change, region) else { continue };
+        if is_before {
+            from.insert(pattern.clone(), told.len());
         }
-        foci.push(time.level(&focus.change, Some(pattern)));
+        told.push((pattern, &focus.change));
     }
-    foci
+    let told = told.into_iter().enumerate();
+    let told = told.filter(|(at, (pattern, _))| from.get(pattern).is_none_or(|from| from <= at));
+    told.map(|(_, (pattern, change))| time.level(change, Some(pattern))).collect()
 }
 
 fn clock<'a>(recording: &'a Recording<'_>, region: &Region) -> AnnexClock<'a> {

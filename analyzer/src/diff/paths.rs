@@ -78,6 +78,8 @@ struct Node<'d> {
     name: &'d str,
     is_op: bool,
     sides: [PathSide; 2],
+    /// Of each side the nearest path above, but for the root, that the side has any of.
+    around: [Option<usize>; 2],
 }
 
 /// The paths of both sides.
@@ -94,11 +96,12 @@ pub(super) fn of<'d>(
     missing: &[Missing; 2],
     limit: usize,
 ) -> Rows<PathRow<'d>> {
-    let root = Node { above: ROOT, name: "", is_op: false, sides: [NONE; 2] };
+    let root = Node { above: ROOT, name: "", is_op: false, sides: [NONE; 2], around: [None; 2] };
     let mut paths = Paths { nodes: vec![root], places: HashMap::new() };
     for (side, (subject, index)) in sides.into_iter().enumerate() {
         paths.take(side, subject, index);
     }
+    paths.find_around();
     let changed = |node: &Node<'_>| {
         let [a, b] = node.sides;
         (a.own_ns, a.count) != (b.own_ns, b.count)
@@ -158,7 +161,7 @@ impl<'d> Paths<'d> {
     fn place(&mut self, above: usize, name: &'d str, is_op: bool) -> usize {
         let nodes = &mut self.nodes;
         *self.places.entry((above, name, is_op)).or_insert_with(|| {
-            nodes.push(Node { above, name, is_op, sides: [NONE; 2] });
+            nodes.push(Node { above, name, is_op, sides: [NONE; 2], around: [None; 2] });
             nodes.len().saturating_sub(1)
         })
     }
@@ -202,19 +205,26 @@ impl<'d> Paths<'d> {
         }
     }
 
-    /// When on a side what is around a path was: the time in which it may be missing there.
-    fn around(&self, mut at: usize, side: usize) -> (u64, u64) {
-        loop {
-            let Some(node) = self.nodes.get(at) else { return (0, u64::MAX) };
-            if at == ROOT {
-                return (0, u64::MAX);
+    /// Finds of each path what is around it. What is above stands before what is below.
+    fn find_around(&mut self) {
+        for at in ROOT.saturating_add(1)..self.nodes.len() {
+            let Some(above) = self.nodes.get(at).map(|node| node.above) else { continue };
+            let Some(node) = self.nodes.get(above).filter(|_| above != ROOT) else { continue };
+            let mut around = node.around;
+            for (around, side) in around.iter_mut().zip(&node.sides) {
+                *around = if side.count > 0 { Some(above) } else { *around };
             }
-            at = node.above;
-            let above = self.nodes.get(at).and_then(|node| node.sides.get(side));
-            if let Some(above) = above.filter(|above| above.count > 0 && at != ROOT) {
-                return (above.first_ns, above.last_ns);
+            if let Some(node) = self.nodes.get_mut(at) {
+                node.around = around;
             }
         }
+    }
+
+    /// When on a side what is around a path was: the time in which it may be missing there.
+    fn around(&self, at: usize, side: usize) -> (u64, u64) {
+        let around = self.nodes.get(at).and_then(|node| *node.around.get(side)?);
+        let around = around.and_then(|around| self.nodes.get(around)?.sides.get(side));
+        around.map_or((0, u64::MAX), |around| (around.first_ns, around.last_ns))
     }
 
     fn path(&self, mut at: usize) -> Vec<&'d str> {

@@ -96,7 +96,9 @@ impl Suspect {
         let between = lost.map_or(between, |lost| (between.0.min(lost.0), between.1.max(lost.1)));
         // Metadata is of the whole run, wherever it stands.
         let between = if self.planes == Planes::RECORDER { span } else { between };
-        let gap = Gap::lost(self.reason, self.lane, self.range.unwrap_or(between), 0);
+        // As a record tells it: what nobody counted of the recorder's own lane is of no lane.
+        let lane = self.lane.filter(|&lane| lane != LaneId::RECORDER);
+        let gap = Gap::lost(self.reason, lane, self.range.unwrap_or(between), 0);
         let gap = Gap { planes: self.planes, ..gap };
         Missing {
             what: self.what,

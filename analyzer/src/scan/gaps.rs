@@ -37,11 +37,13 @@ pub struct Gap {
 impl Gap {
     /// A gap as a record tells it.
     pub(crate) fn recorded(gap: &wire::Gap) -> Self {
-        // A record that found no lane was of no lane, whatever the field says; of damaged bytes
-        // nobody may know the lane.
+        // A record that found no lane was of no lane, whatever the field says; of damaged bytes that
+        // nobody counted nobody may know the lane.
         let no_lane = match gap.reason {
             GapReason::NO_LANE => true,
-            GapReason::CORRUPT | GapReason::TORN => gap.lane == LaneId::RECORDER,
+            GapReason::CORRUPT | GapReason::TORN => {
+                gap.lane == LaneId::RECORDER && gap.records == 0
+            }
             _ => false,
         };
         let lane = (!no_lane).then_some(gap.lane);

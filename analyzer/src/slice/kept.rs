@@ -291,21 +291,6 @@ pub(crate) fn between<'k, 'r>(
     (before < region.extent.1 && behind > region.extent.0).then_some((around, beyond))
 }
 
-/// The step state of a lane at a moment, as its runs tell; `start` is that before them.
-pub(crate) fn state_at(runs: &[Run<'_>], start: StepState, at: Ticks) -> StepState {
-    let mut state = start;
-    for run in runs {
-        let marks = run.records().iter().filter(|record| record.kind() == Some(Kind::Step));
-        let begins = run.records().first().map(|record| record.header().ticks);
-        if begins.is_some_and(|begins| begins > at) {
-            break;
-        }
-        let before = marks.take_while(|mark| mark.header().ticks <= at);
-        state = before.fold(run.state, |state, mark| state.behind(mark, LaneId::RECORDER));
-    }
-    state
-}
-
 /// Adds runs of records that stand where something is lost, or behind all that there is.
 pub(super) fn add_apart<'r>(kept: &mut Kept<'r>, runs: impl Iterator<Item = (LaneId, Run<'r>)>) {
     for (lane, run) in runs {

@@ -38,6 +38,7 @@ pub(crate) mod left_out;
 pub(crate) mod live;
 mod outside;
 mod region;
+pub(crate) mod states;
 pub(crate) mod stretches;
 mod timeline;
 mod write;

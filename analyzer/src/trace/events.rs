@@ -85,7 +85,9 @@ impl<'t, 'd> Events<'t, 'd> {
         for fact in facts {
             // Memory is the process's, whatever invocation makes use of it.
             let is_shared = matches!(fact.kind, Kind::Alloc | Kind::Free | Kind::DeviceMemory);
-            if !is_shared && self.tree.is_of_another(fact.state) {
+            // Work on a device is of the step that it was launched in, which is known by now.
+            let is_launched = fact.kind == Kind::DeviceInterval;
+            if !is_shared && !is_launched && self.tree.is_of_another(fact.state) {
                 self.told.leave_out(LeftOut::OtherStep);
                 continue;
             }

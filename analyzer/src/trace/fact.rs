@@ -3,8 +3,9 @@
 use tmrun_formats::wire::{DeviceInterval, Kind, Record, StepState, groups};
 use tmrun_formats::{LaneId, SpanId, Ticks};
 
-use super::launched::Lanes;
+use super::launched::Launches;
 use super::told::{LeftOut, Told};
+use crate::scan::Recording;
 use crate::slice::Region;
 use crate::slice::kept::{Kept, edges, is_event, is_of};
 use crate::slice::live::Live;
@@ -28,9 +29,14 @@ pub(super) struct Fact<'r> {
 }
 
 /// The facts of a region.
-pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<Fact<'r>> {
+pub(super) fn of<'r>(
+    recording: &'r Recording<'r>,
+    region: &Region,
+    kept: &Kept<'r>,
+    told: &mut Told,
+) -> Vec<Fact<'r>> {
     let mut live = Live::default();
-    let mut steps = Lanes::of(region, kept);
+    let mut launches = Launches::of(recording, region, kept);
     let mut facts = Vec::new();
     for (&lane, runs) in kept {
         for run in runs {
@@ -66,7 +72,7 @@ pub(super) fn of<'r>(region: &Region, kept: &Kept<'r>, told: &mut Told) -> Vec<F
                 if let Some(interval) = head.payload::<DeviceInterval>() {
                     // It belongs where it was launched, which its own lane says.
                     let launched = head.header().ticks;
-                    if !steps.launched(&fact, &interval, launched) {
+                    if !launches.has(&interval, launched) {
                         if is_of_region {
                             told.leave_out(LeftOut::OtherStep);
                         }

@@ -41,7 +41,7 @@ fn of_region(
         }
         (gap.first_ns, gap.last_ns) = (clock.ns(gap.first), clock.ns(gap.last));
     }
-    // As a record tells it: damage of the recorder's own lane is of no lane that anybody works with.
+    // Damage of the recorder's own lane is of no lane that anybody works with.
     let is_damage = matches!(gap.reason, GapReason::CORRUPT | GapReason::TORN);
     gap.lane = gap.lane.filter(|&lane| !is_damage || lane != LaneId::RECORDER);
     gap

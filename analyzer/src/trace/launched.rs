@@ -1,99 +1,137 @@
 //! In which step work on a device was launched: by the lane that launched it, and when.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use tmrun_formats::wire::{DeviceInterval, Kind, Step, StepState, flags};
+use tmrun_formats::wire::DeviceInterval;
 use tmrun_formats::{LaneId, Ticks};
 
-use super::fact::Fact;
+use crate::scan::Recording;
 use crate::slice::Region;
-use crate::slice::kept::{Kept, Run, edges};
+use crate::slice::kept::Kept;
+use crate::slice::states::{Half, Lanes, Mark, States, half};
 
-/// The step that each lane was in around a region, by time. Looked up when a lane is asked for: few
-/// recordings have work on a device.
+/// Knows in which step work was launched. Looked up when the first is asked for: few recordings have work on
+/// a device.
 #[derive(Debug)]
-pub(super) struct Lanes<'k, 'r> {
+pub(super) struct Launches<'k, 'r> {
+    recording: &'r Recording<'r>,
     region: &'k Region,
     kept: &'k Kept<'r>,
-    known: BTreeMap<LaneId, Option<States>>,
+    known: Option<(Lanes, Moments)>,
 }
 
-/// The states of a lane.
-#[derive(Debug)]
-struct States {
-    /// Before the first change that is known.
-    first: StepState,
-    /// Each from a moment on, in twice as many ticks: what ends at one is over behind it.
-    changes: Vec<(u128, StepState)>,
-}
-
-impl<'k, 'r> Lanes<'k, 'r> {
-    pub(super) const fn of(region: &'k Region, kept: &'k Kept<'r>) -> Self {
-        Self { region, kept, known: BTreeMap::new() }
+impl<'k, 'r> Launches<'k, 'r> {
+    pub(super) const fn of(
+        recording: &'r Recording<'r>,
+        region: &'k Region,
+        kept: &'k Kept<'r>,
+    ) -> Self {
+        Self { recording, region, kept, known: None }
     }
 
     /// Whether an interval was launched in the region, of those that have a part of it. Where its lane was
     /// in no step, or nobody knows in which, the moment decides. So it is in one step at most.
-    pub(super) fn launched(
-        &mut self,
-        fact: &Fact<'_>,
-        interval: &DeviceInterval,
-        at: Ticks,
-    ) -> bool {
+    pub(super) fn has(&mut self, interval: &DeviceInterval, at: Ticks) -> bool {
         let Some(step) = self.region.step() else { return true };
-        let state =
-            if fact.lane == interval.lane { fact.state } else { self.state(interval.lane, at) };
-        let (from, to) = self.region.extent;
-        match state.open.filter(|_| state.sure) {
-            Some(open) => open.number == step,
-            None => from <= at && (at < to || from == to && at == to),
+        let (lanes, moments) = self.known.get_or_insert_with(|| {
+            let lanes = Lanes::of(self.recording, self.kept);
+            let moments = Moments::of(&lanes);
+            (lanes, moments)
+        });
+        match lanes.get(interval.lane).and_then(|states| states.step_at(at)) {
+            Some(number) => number == step,
+            None => self.region.has(at) && moments.step_at(at) == Some(step),
         }
-    }
-
-    fn state(&mut self, lane: LaneId, at: Ticks) -> StepState {
-        let runs = self.kept.get(&lane);
-        let states = || runs.and_then(|runs| States::of(lane, runs));
-        let states = self.known.entry(lane).or_insert_with(states);
-        states.as_ref().map_or(StepState::START, |states| states.at(at))
     }
 }
 
-impl States {
-    fn of(lane: LaneId, runs: &[Run<'_>]) -> Option<Self> {
-        let first = runs.first()?.state;
-        let (mut states, mut state) = (Self { first, changes: Vec::new() }, first);
-        for run in runs {
-            if run.state != state {
-                state = run.state;
-                let (from, _) = edges(run.records().get(..1).unwrap_or_default());
-                states.change(from, false, state);
+/// The one step that a moment is of, if it is one of a step at all: of those that lanes are in for sure the one
+/// that was joined last; else of those that they may be in; else the one of which a mark comes first.
+///
+/// Every step finds the same for a moment that it has: all marks of that time are kept, and of each lane
+/// the marks before and behind.
+#[derive(Debug)]
+struct Moments {
+    /// The step that some lane is in, or may be in, each from a moment on.
+    changes: Vec<(Half, Option<u64>)>,
+    marks: Vec<Mark>,
+}
+
+/// What a lane says of a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Says {
+    Nothing,
+    /// It is in this step, since then.
+    In(Half, u64),
+    /// It may be in this one.
+    May(u64),
+}
+
+impl Moments {
+    fn of(lanes: &Lanes) -> Self {
+        let mut said: Vec<_> = lanes.iter().flat_map(|(lane, states)| said(lane, states)).collect();
+        said.sort_by_key(|&(at, ..)| at);
+        let (mut sure, mut unsure) = (BTreeSet::new(), BTreeSet::new());
+        let mut changes: Vec<(Half, Option<u64>)> = Vec::new();
+        for (at, lane, before, says) in said {
+            match before {
+                Says::In(since, number) => drop(sure.remove(&(since, number, lane))),
+                Says::May(number) => drop(unsure.remove(&(number, lane))),
+                Says::Nothing => {}
             }
-            for record in run.records() {
-                let behind = state.behind(record, lane);
-                if behind == state {
-                    continue;
-                }
-                state = behind;
-                let header = record.header();
-                let ends = header.kind == Kind::Step as u8 && header.flags & flags::STEP_END != 0;
-                let at = record.payload::<Step>().map_or(record.edges().0, |_| header.ticks);
-                states.change(at, ends, state);
+            match says {
+                Says::In(since, number) => drop(sure.insert((since, number, lane))),
+                Says::May(number) => drop(unsure.insert((number, lane))),
+                Says::Nothing => {}
+            }
+            let sure = sure.last().map(|&(_, number, _)| number);
+            let step = sure.or_else(|| unsure.last().map(|&(number, _)| number));
+            match changes.last_mut() {
+                Some(last) if last.0 == at => last.1 = step,
+                _ => changes.push((at, step)),
             }
         }
-        Some(states)
+        let mut marks: Vec<Mark> =
+            lanes.iter().flat_map(|(_, states)| &states.marks).copied().collect();
+        marks.sort_unstable();
+        Self { changes, marks }
     }
 
-    fn change(&mut self, at: Ticks, ends: bool, state: StepState) {
-        let at = u128::from(at.0) << 1 | u128::from(ends);
-        // A lane's marks are in the order of time.
-        let at = self.changes.last().map_or(at, |&(last, _)| last.max(at));
-        self.changes.push((at, state));
+    fn step_at(&self, at: Ticks) -> Option<u64> {
+        let from = self.changes.partition_point(|change| change.0 <= half(at, false));
+        let open = from.checked_sub(1).and_then(|from| self.changes.get(from)?.1);
+        let next = || self.marks.get(self.marks.partition_point(|mark| mark.at < at));
+        open.or_else(|| next().map(|mark| mark.number))
     }
+}
 
-    fn at(&self, ticks: Ticks) -> StepState {
-        let ticks = u128::from(ticks.0) << 1;
-        let behind = self.changes.partition_point(|&(at, _)| at <= ticks);
-        let last = behind.checked_sub(1).and_then(|at| self.changes.get(at));
-        last.map_or(self.first, |&(_, state)| state)
+/// What a lane says from moments on, and what it said before. Behind its last record it may have left.
+fn said(lane: LaneId, states: &States) -> Vec<(Half, LaneId, Says, Says)> {
+    let last = states.last.map_or(0, |last| half(last, true));
+    let mut all: Vec<(Half, LaneId, Says, Says)> = Vec::new();
+    let (mut before, mut was) = (Says::Nothing, None);
+    let ends = states.changes.iter().skip(1).map(|change| change.at).chain([Half::MAX]);
+    for (change, end) in states.changes.iter().zip(ends) {
+        let next = states.marks.get(change.marks).filter(|next| next.ends);
+        let says = match (change.state.open.filter(|_| change.state.sure), before) {
+            (Some(open), Says::In(_, number)) if open.number == number => before,
+            (Some(open), _) => Says::In(change.at, open.number),
+            (None, _) if change.state.sure => Says::Nothing,
+            (None, _) => next.map(|next| next.number).or(was).map_or(Says::Nothing, Says::May),
+        };
+        all.push((change.at, lane, before, says));
+        before = says;
+        match says {
+            Says::In(_, number) => {
+                was = Some(number);
+                if last < end {
+                    before = Says::May(number);
+                    all.push((last.max(change.at), lane, says, before));
+                }
+            }
+            Says::Nothing => was = None,
+            Says::May(_) => {}
+        }
     }
+    all
 }

@@ -39,12 +39,11 @@ use std::borrow::Cow;
 use tmrun_formats::trace::{
     RunOutcome, Span, SpanKind, Terminal, TraceDocument, TraceRun, TraceSchema, TraceStep,
 };
-use tmrun_formats::wire::StepState;
 use tmrun_formats::{GapReason, HostNs, Ticks};
 
 use crate::scan::{Clock, Recording};
 use crate::slice::concern::Concern;
-use crate::slice::kept::Kept;
+use crate::slice::states::{Lanes, States};
 use crate::slice::{Measured, Region, kept};
 pub(crate) use claims::declared;
 use events::Events;
@@ -87,10 +86,11 @@ impl<'r> Trace<'r> {
         let mut told = Told { gaps: gaps::of(recording, region, &kept), ..Told::default() };
         let mut rows = Rows::of(recording, region, &kept);
         if outcome(recording, region).is_ok() {
-            let began_in = |row: &Row| began_in(row, recording, region, &kept);
+            let lanes = Lanes::of(recording, &kept);
+            let began_in = |row: &Row| began_in(row, recording, region, &lanes);
             rows.leave_out_open(began_in, &mut told);
         }
-        let facts = fact::of(region, &kept, &mut told);
+        let facts = fact::of(recording, region, &kept, &mut told);
         let tree = Tree::of(rows, region);
         let ids = Ids::of(&tree);
         told.moved_spans = tree.moved.iter().filter_map(|&at| moved(&tree, &ids, at)).collect();
@@ -194,17 +194,19 @@ impl<'r> Trace<'r> {
 
 /// Whether a span began in the region, on a lane that was in it: where the run is over it will not end any
 /// more.
-fn began_in(row: &Row, recording: &Recording<'_>, region: &Region, kept: &Kept<'_>) -> bool {
+fn began_in(row: &Row, recording: &Recording<'_>, region: &Region, lanes: &Lanes) -> bool {
     let is_over = recording.meta().terminal.is_some();
     let (lane, _) = row.key;
     let is_within = region.first < row.first && row.first <= region.extent.1;
     let of_region = || match region.step() {
         None => lane == region.lane && row.first <= region.last,
         Some(number) => {
-            let start = recording.lanes().get(lane).map_or(StepState::START, |lane| lane.start);
-            let state =
-                kept.get(&lane).map_or(start, |runs| kept::state_at(runs, start, row.first));
-            state.sure && state.open.is_some_and(|open| open.number == number)
+            let of_lane = |states: &States| states.step_from(row.first);
+            let start = || {
+                let start = recording.lanes().get(lane).map(|lane| lane.start);
+                start.and_then(|start| start.open.filter(|_| start.sure)).map(|open| open.number)
+            };
+            lanes.get(lane).map_or_else(start, of_lane) == Some(number)
         }
     };
     is_over && row.of_lane && is_within && of_region()
