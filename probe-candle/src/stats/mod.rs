@@ -1,10 +1,17 @@
 //! What is in a tensor: one pass over its elements.
 
+mod block;
+mod element;
 mod pass;
+mod vectors;
 mod walk;
+#[cfg(target_arch = "x86_64")]
+mod x86;
 
 use candle_core::{Device, Result, Storage, Tensor};
 use tmrun_probe_core::{Range, Stats};
+
+use vectors::Vectors;
 
 /// Statistics of the elements of a tensor. Everything after the counts of NaN and infinities is over
 /// the finite elements, and 0 where there are none.
@@ -55,7 +62,7 @@ impl TensorStats {
         }
         let (storage, layout) = tensor.storage_and_layout();
         match &*storage {
-            Storage::Cpu(storage) => pass::over(storage, layout),
+            Storage::Cpu(storage) => pass::over(storage, layout, Vectors::widest()),
             Storage::Cuda(_) | Storage::Metal(_) => {
                 candle_core::bail!("a tensor on the processor has a storage on an accelerator")
             }
