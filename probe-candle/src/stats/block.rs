@@ -91,9 +91,9 @@ impl<W: Wide> Block<W> {
 #[inline(always)]
 fn count<E: Element>(elements: &[E], test: impl Fn(E::Wide) -> bool) -> u64 {
     // A narrow counter makes a wide vector.
-    let found = elements.iter().fold(0u32, |found, element| {
-        found.wrapping_add(u32::from(test(element.wide())))
-    });
+    let found = elements
+        .iter()
+        .fold(0u32, |found, element| found.wrapping_add(u32::from(test(element.wide()))));
     found.into()
 }
 
@@ -175,9 +175,9 @@ impl<W: Wide> Sums<W> {
     #[cold]
     #[inline(never)]
     fn add_saturated<E: Element<Wide = W>>(&mut self, elements: &[E]) {
-        let found = elements.iter().fold(0u32, |found, element| {
-            found.wrapping_add(u32::from(element.is_saturated()))
-        });
+        let found = elements
+            .iter()
+            .fold(0u32, |found, element| found.wrapping_add(u32::from(element.is_saturated())));
         self.saturated += u64::from(found);
     }
 

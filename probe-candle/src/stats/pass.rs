@@ -10,7 +10,7 @@ use super::walk::{Run, runs};
 
 /// Squares of f64 values beyond these leave the range of f64 or its full precision, or the sum of as many
 /// as memory holds does; then a second pass works on the values in units of about the greatest.
-const SQUARABLE: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
+pub(super) const SQUARABLE: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
 /// The statistics of what a layout shows of a storage.
 ///
@@ -151,6 +151,9 @@ fn each<E: Element>(elements: &[E], layout: &Layout, mut add: impl FnMut(&[E])) 
     gathered(elements, layout, add)
 }
 
+/// Fewer elements are copied sooner one by one than by asking how.
+const SHORT: usize = 16;
+
 /// The same for what does not lie together: short runs become blocks.
 fn gathered<E: Element>(elements: &[E], layout: &Layout, mut add: impl FnMut(&[E])) -> u64 {
     let mut block = [E::ZERO; BLOCK];
@@ -164,14 +167,16 @@ fn gathered<E: Element>(elements: &[E], layout: &Layout, mut add: impl FnMut(&[E
                 (from, left) = (rest, left % BLOCK);
                 continue;
             }
-            let places = block.get_mut(len..).unwrap_or_default();
-            let count = places.len().min(left);
-            let places = places.iter_mut().take(count);
-            if stride == 1 {
-                places.zip(from).for_each(|(place, &element)| *place = element);
+            let count = left.min(BLOCK - len);
+            let places = block.get_mut(len..len + count).unwrap_or_default();
+            if stride == 1 && count > SHORT {
+                places.iter_mut().zip(from).for_each(|(place, &element)| *place = element);
             } else {
-                let strided = from.iter().step_by(stride.max(1));
-                places.zip(strided).for_each(|(place, &element)| *place = element);
+                for (at, place) in places.iter_mut().enumerate() {
+                    if let Some(&element) = from.get(at * stride) {
+                        *place = element;
+                    }
+                }
             }
             from = from.get(count * stride..).unwrap_or_default();
             (len, left) = (len + count, left - count);

@@ -61,14 +61,14 @@ fn within(
     run: Run,
     each: &mut impl FnMut(Run),
 ) {
-    match steps.next() {
-        Some((dim, stride)) => {
-            for at in 0..if stride == 0 { 1 } else { dim } {
-                within(steps.clone(), Run { start: run.start + at * stride, ..run }, each);
-            }
-        }
-        None => each(run),
+    let Some((dim, stride)) = steps.next() else { return each(run) };
+    let places = 0..if stride == 0 { 1 } else { dim };
+    let starts = places.map(|at| run.start + at * stride);
+    if steps.clone().next().is_none() {
+        // The innermost, by itself: runs may be short.
+        return starts.for_each(|start| each(Run { start, ..run }));
     }
+    starts.for_each(|start| within(steps.clone(), Run { start, ..run }, each));
 }
 
 #[cfg(test)]
@@ -101,10 +101,10 @@ mod tests {
     fn elements_come_in_the_order_of_memory() -> Result<()> {
         let tensor = Tensor::zeros((2, 3, 4), DType::U8, &Device::Cpu)?;
         assert_eq!(runs_of(&tensor.t()?).0, [run(0, 1, 24)]);
-        assert_eq!(runs_of(&tensor.permute((2, 0, 1))?.narrow(2, 0, 2)?).0, [
-            run(0, 1, 8),
-            run(12, 1, 8)
-        ]);
+        assert_eq!(
+            runs_of(&tensor.permute((2, 0, 1))?.narrow(2, 0, 2)?).0,
+            [run(0, 1, 8), run(12, 1, 8)]
+        );
         assert_eq!(runs_of(&tensor.narrow(2, 3, 1)?).0, [run(3, 4, 6)]);
         Ok(())
     }
