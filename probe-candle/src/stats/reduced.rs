@@ -93,7 +93,12 @@ fn finite_of(values: &Tensor, stats: &mut TensorStats) -> Result<(Tensor, Finite
 /// All elements in f64, as rows: as many as a power of two divides them into.
 fn rows(tensor: &Tensor) -> Result<Tensor> {
     let rows = 1 << tensor.elem_count().trailing_zeros().min(ROWS.ilog2());
-    tensor.detach().to_dtype(DType::F64)?.reshape((rows, ()))
+    let mut values = tensor.detach();
+    if values.dtype() == DType::F8E4M3 {
+        // Not at once: on the processor candle 0.11 never comes back from that.
+        values = values.to_dtype(DType::F32)?;
+    }
+    values.to_dtype(DType::F64)?.reshape((rows, ()))
 }
 
 fn sum(rows: &Tensor) -> Result<Tensor> {
