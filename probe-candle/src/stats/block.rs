@@ -255,10 +255,10 @@ impl Total {
 
     #[inline(always)]
     fn add(&mut self, sums: &[f64; LANES]) {
-        for lane in 0..LANES {
-            let (sum, lost) = two_sum(self.high[lane], sums[lane]);
-            self.high[lane] = sum;
-            self.low[lane] += lost;
+        for ((high, low), &sum) in self.high.iter_mut().zip(&mut self.low).zip(sums) {
+            let (sum, lost) = two_sum(*high, sum);
+            *high = sum;
+            *low += lost;
         }
     }
 

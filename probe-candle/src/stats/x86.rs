@@ -47,10 +47,10 @@ fn ask_ahead<T>(chunk: &[T; LANES]) {
 
 /// The lanes that vectors hold.
 macro_rules! lanes {
-    ($vectors:expr => $lanes:ty) => {{
+    ($vectors:expr, $from:ty => $lanes:ty) => {{
         let vectors = $vectors;
         // SAFETY: vectors are their numbers, in order, and any bits are a number.
-        unsafe { std::mem::transmute::<_, $lanes>(vectors) }
+        unsafe { std::mem::transmute::<$from, $lanes>(vectors) }
     }};
 }
 
@@ -98,10 +98,10 @@ pub(super) mod avx512 {
                 zeros += u64::from(zero.count_ones());
             }
             Block {
-                sum: lanes!(sum => [f64; LANES]),
-                squares: lanes!(squares => [f64; LANES]),
-                min: lanes!(min => [f32; LANES]),
-                max: lanes!(max => [f32; LANES]),
+                sum: lanes!(sum, [__m512d; 2] => [f64; LANES]),
+                squares: lanes!(squares, [__m512d; 2] => [f64; LANES]),
+                min: lanes!(min, __m512 => [f32; LANES]),
+                max: lanes!(max, __m512 => [f32; LANES]),
                 zeros,
             }
         }};
@@ -127,10 +127,10 @@ pub(super) mod avx512 {
                 }
             }
             Block {
-                sum: lanes!(sum => [f64; LANES]),
-                squares: lanes!(squares => [f64; LANES]),
-                min: lanes!(min => [f64; LANES]),
-                max: lanes!(max => [f64; LANES]),
+                sum: lanes!(sum, [__m512d; 2] => [f64; LANES]),
+                squares: lanes!(squares, [__m512d; 2] => [f64; LANES]),
+                min: lanes!(min, [__m512d; 2] => [f64; LANES]),
+                max: lanes!(max, [__m512d; 2] => [f64; LANES]),
                 zeros,
             }
         }};
@@ -196,10 +196,10 @@ pub(super) mod avx2 {
                 }
             }
             Block {
-                sum: lanes!(sum => [f64; LANES]),
-                squares: lanes!(squares => [f64; LANES]),
-                min: lanes!(min => [f32; LANES]),
-                max: lanes!(max => [f32; LANES]),
+                sum: lanes!(sum, [__m256d; 4] => [f64; LANES]),
+                squares: lanes!(squares, [__m256d; 4] => [f64; LANES]),
+                min: lanes!(min, [__m256; 2] => [f32; LANES]),
+                max: lanes!(max, [__m256; 2] => [f32; LANES]),
                 zeros,
             }
         }};
@@ -225,10 +225,10 @@ pub(super) mod avx2 {
                 }
             }
             Block {
-                sum: lanes!(sum => [f64; LANES]),
-                squares: lanes!(squares => [f64; LANES]),
-                min: lanes!(min => [f64; LANES]),
-                max: lanes!(max => [f64; LANES]),
+                sum: lanes!(sum, [__m256d; 4] => [f64; LANES]),
+                squares: lanes!(squares, [__m256d; 4] => [f64; LANES]),
+                min: lanes!(min, [__m256d; 4] => [f64; LANES]),
+                max: lanes!(max, [__m256d; 4] => [f64; LANES]),
                 zeros,
             }
         }};
