@@ -1,7 +1,7 @@
 //! Gradients by the name of their parameter.
 
 use candle_core::backprop::GradStore;
-use candle_core::{DType, Result, Tensor, Var};
+use candle_core::{Result, Tensor, Var};
 use tmrun_probe_core::{Clock, GradientState, NameId, ProbeRef, Recorder};
 
 use crate::stats::TensorStats;
@@ -123,11 +123,11 @@ impl GradientCounts {
 
 impl Gradient {
     /// Looks at a gradient, or at its absence. The norm is computed in f64, and scaled where squares
-    /// would not fit: the smallest subnormal has a norm, and only zeros have the norm zero. (On CUDA
-    /// f64 values are not scaled: there, norms beyond about 1e±154 count as zero or not finite.)
+    /// would not fit: the smallest subnormal has a norm, and only zeros have the norm zero.
     ///
     /// What it waits for: on the processor one pass over the elements, without an allocation. On
-    /// CUDA one reduction in f64, on Metal a copy to the host; both wait for all work before it.
+    /// CUDA one reduction in f64 (three rounds of them for f64 values whose squares do not fit), on
+    /// Metal a copy to the host; both wait for all work before it.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Gradient {
             return Ok(Self { state: GradientState::MISSING, norm: None });
         };
         if gradient.device().is_cuda() {
-            return reduced(gradient).map(Self::of_norm);
+            return TensorStats::reduced_norm(gradient).map(Self::of_norm);
         }
         let stats = TensorStats::of(gradient)?;
         Ok(if stats.non_finite() > 0 {
@@ -156,18 +156,10 @@ impl Gradient {
     }
 }
 
-/// The norm by candle's own reductions, of which only eight bytes are read back. The greatest
-/// absolute value is not found (candle's maximum passes over NaN), so f64 values are not scaled; the
-/// squares of all other types fit f64.
-fn reduced(tensor: &Tensor) -> Result<f64> {
-    let squares = tensor.detach().to_dtype(DType::F64)?.sqr()?.sum_all()?;
-    Ok(squares.to_scalar::<f64>()?.sqrt())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use candle_core::Device;
+    use candle_core::{DType, Device};
 
     #[test]
     fn the_reduction_and_the_pass_agree() -> Result<()> {
@@ -178,11 +170,14 @@ mod tests {
             Tensor::new(&[f32::NEG_INFINITY], &Device::Cpu)?,
             Tensor::new(&[f32::from_bits(1)], &Device::Cpu)?,
             Tensor::new(&[f32::MAX, f32::MAX], &Device::Cpu)?,
+            Tensor::new(&[3e200, -4e200], &Device::Cpu)?,
+            Tensor::new(&[5e-324, 0.0], &Device::Cpu)?,
+            Tensor::new(&[1e200, f64::INFINITY], &Device::Cpu)?,
             Tensor::zeros((0, 3), DType::F32, &Device::Cpu)?,
         ];
         for tensor in &tensors {
             let pass = Gradient::of(Some(tensor))?;
-            assert_eq!(Gradient::of_norm(reduced(tensor)?), pass, "{tensor:?}");
+            assert_eq!(Gradient::of_norm(TensorStats::reduced_norm(tensor)?), pass, "{tensor:?}");
         }
         Ok(())
     }

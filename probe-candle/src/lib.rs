@@ -6,10 +6,14 @@
 //! - On the processor, recording a tensor, an operation or gradients allocates nothing and does no
 //!   work on text; nor do statistics.
 //! - Every call says what it may wait for. Metadata waits for a storage's read lock and nothing else.
-//!   Statistics and gradients look at every element: on the processor in one pass, on an accelerator
-//!   by reading back, which waits for all work before it.
+//!   Statistics and gradients look at every element: on the processor in one pass on the calling
+//!   thread, on CUDA by candle's reductions and reading back their results, on Metal by copying the
+//!   elements; reading back waits for all work before it.
 //! - Statistics and norms are computed in f64 over the finite elements; NaN and infinities are
-//!   counted apart. A gradient of subnormals is not taken for zero.
+//!   counted apart. A gradient of subnormals is not taken for zero. Sums are compensated: their error
+//!   does not grow with the tensor ([`TensorStats::of`] states it).
+//! - On the processor, statistics of a tensor are the same bits every time, whatever the number of
+//!   threads and whichever vector unit the processor has.
 //! - A parameter without a gradient is a record that says so. Some operations of candle-nn cut the
 //!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`).
 //! - A storage is named by its address. It is the same for tensors that share it and are alive

@@ -56,8 +56,8 @@ pub trait CandleRecorder {
     /// as if [`candle_tensor`](Self::candle_tensor) had recorded it; without, it only describes the
     /// statistics.
     ///
-    /// It waits as [`TensorStats::of`] does: a pass over the elements on the processor, a copy from
-    /// an accelerator, with all the work before it. `None` when they are not wanted of this node:
+    /// It waits as [`TensorStats::of`] does: a pass over the elements on the processor, reductions and
+    /// a read-back on an accelerator, with all the work before it. `None` when they are not wanted of this node:
     /// then nothing is computed.
     ///
     /// # Errors

@@ -144,8 +144,20 @@ fn views(tensor: &Tensor) -> Result<Vec<Tensor>> {
 
 fn holds_for<T: WithDType>(top: T, bottom: Option<T>) -> Result<()> {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let shapes: [&[usize]; 8] =
-        [&[], &[1], &[0], &[2, 0, 3], &[257], &[7, 5], &[3, 4, 5], &[2, 1, 3, 2, 2, 1, 3]];
+    let shapes: [&[usize]; 11] = [
+        &[],
+        &[1],
+        &[0],
+        &[2, 0, 3],
+        &[257],
+        &[7, 5],
+        &[3, 4, 5],
+        &[2, 1, 3, 2, 2, 1, 3],
+        // Beyond blocks of 1024: rows longer than one, and rows that do not divide one.
+        &[3, 1500],
+        &[65, 33],
+        &[4, 3, 257],
+    ];
     for shape in shapes {
         for tensor in samples::<T>(&mut random, top.to_f64(), shape)? {
             for view in views(&tensor)? {
@@ -199,12 +211,15 @@ fn types_without_arithmetic_are_refused() -> Result<()> {
 
 #[test]
 fn a_nan_is_found_wherever_it_is() -> Result<()> {
-    for len in 1..40 {
+    // Up to three blocks of 1024, and what is left over of one.
+    for len in (1..40).chain([1023, 1024, 1025, 2048, 3072, 3089]) {
+        let tensor = |values: &[f32]| Tensor::from_slice(values, len, &Device::Cpu);
+        let mut values = vec![-2f32; len];
         for at in 0..len {
             for planted in [f32::NAN, -f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-                let mut values = vec![-2f32; len];
                 values[at] = planted;
-                let stats = TensorStats::of(&Tensor::from_vec(values, len, &Device::Cpu)?)?;
+                let stats = TensorStats::of(&tensor(&values)?)?;
+                values[at] = -2.0;
                 let found = (stats.nan, stats.positive_inf, stats.negative_inf);
                 let expected = match planted {
                     f32::INFINITY => (0, 1, 0),
@@ -213,10 +228,87 @@ fn a_nan_is_found_wherever_it_is() -> Result<()> {
                 };
                 assert_eq!(found, expected, "at {at} of {len}");
                 let rest = if len == 1 { (0.0, 0.0) } else { (2.0, -2.0) };
-                assert_eq!((stats.abs_max, stats.mean), rest);
+                assert_eq!((stats.abs_max, stats.mean), rest, "at {at} of {len}");
             }
         }
     }
+    Ok(())
+}
+
+/// A sum in two parts, which hold some 106 bits of it.
+#[derive(Default)]
+struct Exact(f64, f64);
+
+impl Exact {
+    fn add(&mut self, value: f64) {
+        let sum = self.0 + value;
+        let of_value = sum - self.0;
+        let lost = (self.0 - (sum - of_value)) + (value - of_value);
+        let low = self.1 + lost;
+        self.0 = sum + low;
+        self.1 = low - (self.0 - sum);
+    }
+
+    /// The product rounded, and what that took from it.
+    fn add_square(&mut self, value: f64) {
+        let square = value * value;
+        self.add(square);
+        self.add(value.mul_add(value, -square));
+    }
+
+    /// How far `found` times `scale` is from this.
+    fn distance(&self, found: f64, scale: f64) -> f64 {
+        let product = found * scale;
+        ((product - self.0) - self.1 + found.mul_add(scale, -product)).abs()
+    }
+}
+
+/// The unit of rounding in f64.
+const U: f64 = f64::EPSILON / 2.0;
+
+/// The bounds that [`TensorStats::of`] states. Returns by how many times a plain sum would miss that of
+/// the mean.
+fn bounds_hold(values: Vec<f64>) -> Result<f64> {
+    let count = values.len() as f64;
+    let (mut sum, mut squares, mut absolute) = Default::default();
+    for &value in &values {
+        Exact::add(&mut sum, value);
+        Exact::add_square(&mut squares, value);
+        Exact::add(&mut absolute, value.abs());
+    }
+    let bound = 66.0 * U * absolute.0;
+    let plain = sum.distance(values.iter().fold(0.0, |sum, value| sum + value), 1.0) / bound;
+    let stats = TensorStats::of(&Tensor::new(values, &Device::Cpu)?)?;
+    let off = sum.distance(stats.mean, count);
+    assert!(off <= bound, "the mean is {off} off, allowed is {bound}: {stats:?}");
+    // Of a square, an error counts twice.
+    for (root, of) in [(stats.rms, count), (stats.norm, 1.0)] {
+        let off = squares.distance(root * root, of) / squares.0;
+        assert!(off <= 73.0 * U, "a root is {off} off: {stats:?}");
+    }
+    Ok(plain)
+}
+
+#[test]
+fn sums_are_within_their_bounds() -> Result<()> {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let n = 300_000;
+    let mut worst = 0f64;
+    for sample in [
+        vec![0.1; n],
+        (0..n).map(|at| 1.0 / (at + 1) as f64).collect(),
+        (0..n).map(|_| random.unit()).collect(),
+        (0..n).map(|_| random.unit() * 10f64.powi((random.next() % 30) as i32)).collect(),
+        // One great value among many that vanish beside it one by one.
+        (0..n).map(|at| if at == 0 { 1e16 } else { 0.7 }).collect(),
+        // Great values that cancel.
+        (0..n).map(|at| [1e15 + 0.3, 0.1, -1e15, 0.7][at % 4]).collect(),
+        (0..1500).map(|_| random.unit()).collect(),
+        vec![0.1; 3],
+    ] {
+        worst = worst.max(bounds_hold(sample)?);
+    }
+    assert!(worst > 10.0, "a plain sum would do: {worst}");
     Ok(())
 }
 
@@ -241,4 +333,19 @@ fn what_is_recorded_is_both_halves_of_the_statistics() -> Result<()> {
     assert_eq!((second.zeros, second.saturated), (1, 1));
     assert_eq!((second.positive_inf, second.non_finite), (1, 3));
     Ok(())
+}
+
+#[test]
+fn statistics_are_the_same_every_time_and_on_every_thread() -> Result<()> {
+    let mut random = Random(77);
+    let values: Vec<f32> = (0..100_003).map(|_| random.unit() as f32).collect();
+    let tensor = Tensor::from_vec(values, 100_003, &Device::Cpu)?;
+    let first = TensorStats::of(&tensor)?;
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4).map(|_| scope.spawn(|| TensorStats::of(&tensor))).collect();
+        for thread in threads {
+            assert_eq!(thread.join().expect("no panic")?, first);
+        }
+        Ok(())
+    })
 }

@@ -1,38 +1,34 @@
-//! One pass over the elements on the processor, in f64.
+//! One pass over the elements on the processor.
 
-use candle_core::{CpuStorage, Error, Layout, Result, WithDType};
+use candle_core::{CpuStorage, Error, Layout, Result};
 
 use super::TensorStats;
+use super::block::{BLOCK, Sums};
+use super::element::{Element, Wide};
+use super::vectors::{Vectorised, Vectors};
 use super::walk::{Run, runs};
 
-/// Squares of f64 values beyond these leave the range of f64 or its full precision; then a second
-/// pass works on the values divided by the greatest.
-const SQUARABLE: std::ops::RangeInclusive<f64> = 1e-140..=1e150;
+/// Squares of f64 values beyond these leave the range of f64 or its full precision, or the sum of as many
+/// as memory holds does; then a second pass works on the values in units of about the greatest.
+pub(super) const SQUARABLE: std::ops::RangeInclusive<f64> = 1e-140..=1e140;
 
 /// The statistics of what a layout shows of a storage.
 ///
 /// # Errors
 ///
 /// The element type has no arithmetic.
-pub(super) fn over(storage: &CpuStorage, layout: &Layout) -> Result<TensorStats> {
-    let float = |greatest: f64| (Some(-greatest), greatest);
+pub(super) fn over(storage: &CpuStorage, layout: &Layout, vectors: Vectors) -> Result<TensorStats> {
     Ok(match storage {
-        CpuStorage::U8(elements) => of(elements, layout, (None, u8::MAX.into())),
-        CpuStorage::U32(elements) => of(elements, layout, (None, u32::MAX.into())),
-        CpuStorage::I16(elements) => of(elements, layout, (Some(i16::MIN.into()), i16::MAX.into())),
-        CpuStorage::I32(elements) => of(elements, layout, (Some(i32::MIN.into()), i32::MAX.into())),
-        CpuStorage::I64(elements) => {
-            // The greatest is rounded up, and comes back from f64 as the greatest.
-            of(elements, layout, (Some(i64::MIN as f64), i64::MAX as f64))
-        }
-        CpuStorage::BF16(elements) => of(elements, layout, float(BF16_MAX)),
-        CpuStorage::F16(elements) => of(elements, layout, float(65_504.0)),
-        CpuStorage::F32(elements) => of(elements, layout, float(f32::MAX.into())),
-        CpuStorage::F64(elements) => of(elements, layout, float(f64::MAX)),
-        CpuStorage::F8E4M3(elements) => {
-            // Not `WithDType::to_f64`: of this type it calls itself without end (candle 0.11).
-            over_with(elements, layout, float(448.0), |element| element.to_f32().into())
-        }
+        CpuStorage::U8(elements) => of(elements, layout, vectors),
+        CpuStorage::U32(elements) => of(elements, layout, vectors),
+        CpuStorage::I16(elements) => of(elements, layout, vectors),
+        CpuStorage::I32(elements) => of(elements, layout, vectors),
+        CpuStorage::I64(elements) => of(elements, layout, vectors),
+        CpuStorage::BF16(elements) => of(elements, layout, vectors),
+        CpuStorage::F16(elements) => of(elements, layout, vectors),
+        CpuStorage::F32(elements) => of(elements, layout, vectors),
+        CpuStorage::F64(elements) => of(elements, layout, vectors),
+        CpuStorage::F8E4M3(elements) => of(elements, layout, vectors),
         CpuStorage::F6E2M3(_)
         | CpuStorage::F6E3M2(_)
         | CpuStorage::F4(_)
@@ -43,140 +39,153 @@ pub(super) fn over(storage: &CpuStorage, layout: &Layout) -> Result<TensorStats>
     })
 }
 
-/// 2^128 less its last bit: the eight leading bits of an f32 are kept.
-const BF16_MAX: f64 = 3.389_531_389_251_535_5e38;
-
-/// What the pass adds up.
-struct Sums {
-    nan: u64,
-    positive_inf: u64,
-    negative_inf: u64,
-    zeros: u64,
-    saturated: u64,
-    finite: u64,
-    sum: f64,
-    squares: f64,
-    min: f64,
-    max: f64,
-}
-
-impl Sums {
-    const EMPTY: Self = Self {
-        nan: 0,
-        positive_inf: 0,
-        negative_inf: 0,
-        zeros: 0,
-        saturated: 0,
-        finite: 0,
-        sum: 0.0,
-        squares: 0.0,
-        min: f64::INFINITY,
-        max: f64::NEG_INFINITY,
-    };
-
-    #[inline(always)]
-    fn add(&mut self, value: f64, saturated: bool) {
-        if !value.is_finite() {
-            self.add_other(value);
-            return;
-        }
-        self.finite += 1;
-        self.sum += value;
-        self.squares += value * value;
-        self.min = if value < self.min { value } else { self.min };
-        self.max = if value > self.max { value } else { self.max };
-        self.zeros += u64::from(value == 0.0);
-        self.saturated += u64::from(saturated);
-    }
-
-    #[cold]
-    fn add_other(&mut self, value: f64) {
-        if value.is_nan() {
-            self.nan += 1;
-        } else if value > 0.0 {
-            self.positive_inf += 1;
-        } else {
-            self.negative_inf += 1;
-        }
-    }
-}
-
-/// An element is saturated that is the greatest finite value of its type or the least: `(least,
-/// greatest)`. The least of an unsigned type is zero, and counts as that alone.
-fn of<T: WithDType>(elements: &[T], layout: &Layout, ends: (Option<f64>, f64)) -> TensorStats {
-    over_with(elements, layout, ends, T::to_f64)
-}
-
-/// The same, with the conversion to f64.
-#[inline(always)]
-fn over_with<T: WithDType>(
-    elements: &[T],
-    layout: &Layout,
-    (least, greatest): (Option<f64>, f64),
-    wide: impl Fn(T) -> f64 + Copy,
-) -> TensorStats {
-    let (least, greatest) = (least.map(T::from_f64), T::from_f64(greatest));
+fn of<E: Vectorised>(elements: &[E], layout: &Layout, vectors: Vectors) -> TensorStats {
     let mut sums = Sums::EMPTY;
-    each(elements, layout, |element| {
-        let at_least = least.is_some_and(|least| element == least);
-        sums.add(wide(element), at_least || element == greatest);
-    });
+    let repeats = each(elements, layout, |elements| E::add(vectors, elements, &mut sums));
 
-    let count = sums.finite as f64;
-    let abs_max = sums.max.max(-sums.min).max(0.0);
-    let (mut mean, mut rms) = (sums.sum / count, (sums.squares / count).sqrt());
-    let mut norm = sums.squares.sqrt();
-    if abs_max > 0.0 && !SQUARABLE.contains(&abs_max) {
-        let (sum, squares) = scaled(elements, layout, abs_max, wide);
-        (mean, rms) = (sum / count * abs_max, (squares / count).sqrt() * abs_max);
-        norm = squares.sqrt() * abs_max;
+    let of_finite = Finite {
+        count: sums.count - sums.nan - sums.positive_inf - sums.negative_inf,
+        min: sums.min(),
+        max: sums.max(),
+        sum: sums.sum(),
+        squares: sums.squares(),
+        unit: 1.0,
+    };
+    let of_finite = if of_finite.is_squarable() {
+        of_finite
+    } else {
+        let unit = power_of_two(of_finite.abs_max());
+        let sums = scaled(elements, layout, unit, vectors);
+        Finite { sum: sums.sum(), squares: sums.squares(), unit, ..of_finite }
+    };
+    let shown = |count: u64| count.saturating_mul(repeats);
+    of_finite.stats(
+        repeats,
+        TensorStats {
+            count: shown(sums.count),
+            nan: shown(sums.nan),
+            positive_inf: shown(sums.positive_inf),
+            negative_inf: shown(sums.negative_inf),
+            zeros: shown(sums.zeros),
+            saturated: shown(sums.saturated),
+            ..TensorStats::default()
+        },
+    )
+}
+
+/// What is known of the finite elements; the sums are in units, and units squared.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Finite {
+    pub(super) count: u64,
+    pub(super) min: f64,
+    pub(super) max: f64,
+    pub(super) sum: f64,
+    pub(super) squares: f64,
+    pub(super) unit: f64,
+}
+
+impl Finite {
+    pub(super) fn abs_max(&self) -> f64 {
+        self.max.max(-self.min).max(0.0)
     }
-    let any = |value: f64| if sums.finite > 0 { value + 0.0 } else { 0.0 };
-    TensorStats {
-        count: sums.finite + sums.nan + sums.positive_inf + sums.negative_inf,
-        nan: sums.nan,
-        positive_inf: sums.positive_inf,
-        negative_inf: sums.negative_inf,
-        rms: any(rms),
-        abs_max: any(abs_max),
-        mean: any(mean),
-        min: any(sums.min),
-        max: any(sums.max),
-        zeros: sums.zeros,
-        saturated: sums.saturated,
-        norm: any(norm),
+
+    /// Whether the squares of the values can be added up as they are.
+    pub(super) fn is_squarable(&self) -> bool {
+        let abs_max = self.abs_max();
+        self.count == 0 || abs_max == 0.0 || SQUARABLE.contains(&abs_max)
+    }
+
+    /// The statistics, with the counts that are given, when all elements are shown so many times.
+    pub(super) fn stats(&self, repeats: u64, counts: TensorStats) -> TensorStats {
+        if self.count == 0 {
+            return counts;
+        }
+        let (count, abs_max) = (self.count as f64, self.abs_max());
+        // Rounding does not lead beyond what no mean is beyond. Zero has no sign here.
+        TensorStats {
+            rms: ((self.squares / count).sqrt() * self.unit).min(abs_max),
+            abs_max,
+            mean: (self.sum / count * self.unit).clamp(self.min, self.max) + 0.0,
+            min: self.min + 0.0,
+            max: self.max + 0.0,
+            norm: self.squares.sqrt() * (repeats as f64).sqrt() * self.unit,
+            ..counts
+        }
     }
 }
 
-/// The sums of the finite values and of their squares, in units of the greatest of them.
+/// The greatest power of two that is not greater: dividing by it does not round.
+pub(super) fn power_of_two(value: f64) -> f64 {
+    const MANTISSA: u32 = f64::MANTISSA_DIGITS - 1;
+    let bits = value.abs().to_bits();
+    f64::from_bits(match bits >> MANTISSA {
+        0 => 1 << bits.checked_ilog2().unwrap_or(0),
+        exponent => exponent << MANTISSA,
+    })
+}
+
+/// The sums of the finite elements, in units.
 #[cold]
-fn scaled<T: Copy>(
-    elements: &[T],
-    layout: &Layout,
-    unit: f64,
-    wide: impl Fn(T) -> f64,
-) -> (f64, f64) {
-    let (mut sum, mut squares) = (0.0, 0.0);
-    each(elements, layout, |element| {
-        let value = wide(element);
-        if value.is_finite() {
-            sum += value / unit;
-            squares += (value / unit) * (value / unit);
+fn scaled<E: Element>(elements: &[E], layout: &Layout, unit: f64, vectors: Vectors) -> Sums<f64> {
+    let mut sums = Sums::EMPTY;
+    each(elements, layout, |elements| {
+        for elements in elements.chunks(BLOCK) {
+            let mut values = [0.0; BLOCK];
+            for (place, element) in values.iter_mut().zip(elements) {
+                let value = element.wide();
+                *place = if value.is_finite() { value.to_f64() / unit } else { 0.0 };
+            }
+            f64::add(vectors, values.get(..elements.len()).unwrap_or(&values), &mut sums);
         }
     });
-    (sum, squares)
+    sums
 }
 
-/// Hands every element that the layout shows to `f`.
-#[inline(always)]
-fn each<T: Copy>(elements: &[T], layout: &Layout, mut f: impl FnMut(T)) {
-    runs(layout, &mut |Run { start, stride, len }| {
-        let Some(from) = elements.get(start..) else { return };
-        if stride == 1 {
-            from.iter().take(len).for_each(|&element| f(element));
-        } else {
-            let strided = (0..len).filter_map(|at| from.get(at * stride));
-            strided.for_each(|&element| f(element));
+/// Hands the elements that the layout shows to `add`, each once, in slices of whole blocks but for the
+/// last, and returns how often all of that is shown.
+fn each<E: Element>(elements: &[E], layout: &Layout, mut add: impl FnMut(&[E])) -> u64 {
+    if let Some((start, end)) = layout.contiguous_offsets() {
+        add(elements.get(start..end).unwrap_or_default());
+        return 1;
+    }
+    gathered(elements, layout, add)
+}
+
+/// Fewer elements are copied sooner one by one than by asking how.
+const SHORT: usize = 16;
+
+/// The same for what does not lie together: short runs become blocks.
+fn gathered<E: Element>(elements: &[E], layout: &Layout, mut add: impl FnMut(&[E])) -> u64 {
+    let mut block = [E::ZERO; BLOCK];
+    let mut len = 0;
+    let repeats = runs(layout, &mut |Run { start, stride, len: mut left }| {
+        let Some(mut from) = elements.get(start..) else { return };
+        while left > 0 {
+            if stride == 1 && len == 0 && left >= BLOCK {
+                let (whole, rest) = from.split_at((left - left % BLOCK).min(from.len()));
+                add(whole);
+                (from, left) = (rest, left % BLOCK);
+                continue;
+            }
+            let count = left.min(BLOCK - len);
+            let places = block.get_mut(len..len + count).unwrap_or_default();
+            if stride == 1 && count > SHORT {
+                places.iter_mut().zip(from).for_each(|(place, &element)| *place = element);
+            } else {
+                for (at, place) in places.iter_mut().enumerate() {
+                    if let Some(&element) = from.get(at * stride) {
+                        *place = element;
+                    }
+                }
+            }
+            from = from.get(count * stride..).unwrap_or_default();
+            (len, left) = (len + count, left - count);
+            if len == BLOCK {
+                add(&block);
+                len = 0;
+            }
         }
     });
+    add(block.get(..len).unwrap_or_default());
+    repeats
 }
