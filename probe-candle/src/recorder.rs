@@ -98,9 +98,10 @@ pub trait CandleRecorder {
     /// Returns whether it is recorded: an accelerator's allocator does not tell its sizes, and the
     /// node may be one of which it is not wanted.
     ///
-    /// candle tells nobody when a storage is dropped, and an allocation without its free counts to the
-    /// end: record it for what stays, such as parameters, or with [`candle_free`](Self::candle_free),
-    /// or leave both to a [`Tracked`](crate::Tracked).
+    /// candle tells nobody when a storage is dropped. Without its free an allocation counts to the end,
+    /// and its address keeps the epoch: a later tensor there is taken for the same storage until an
+    /// allocation is recorded of it. So record it for what stays, such as parameters, or with
+    /// [`candle_free`](Self::candle_free), or leave both to a [`Tracked`](crate::Tracked).
     ///
     /// It allocates nothing, and waits only for the storage's read lock, see [`tensor_fact`].
     fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool;
