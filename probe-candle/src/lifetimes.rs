@@ -34,10 +34,11 @@ struct Bucket {
 }
 
 impl Bucket {
-    const EMPTY: Self = Self {
-        ids: [const { AtomicU64::new(0) }; WAYS],
-        tensors: [const { AtomicU64::new(0) }; WAYS],
-    };
+    const fn empty() -> Self {
+        let (ids, tensors) =
+            ([const { AtomicU64::new(0) }; WAYS], [const { AtomicU64::new(0) }; WAYS]);
+        Self { ids, tensors }
+    }
 
     fn places(&self) -> impl Iterator<Item = Place<'_>> {
         self.ids.iter().zip(&self.tensors).map(|(id, tensor)| Place { id, tensor })
@@ -84,7 +85,7 @@ impl Table {
     fn with_room(storages: usize) -> Self {
         let places = storages.saturating_add(storages / 2).clamp(WAYS, 1 << 26);
         let count = places.div_ceil(WAYS).next_power_of_two();
-        Self::of(Box::leak((0..count).map(|_| Bucket::EMPTY).collect()))
+        Self::of(Box::leak((0..count).map(|_| Bucket::empty()).collect()))
     }
 
     /// The two buckets of an address. (They may be the same.)
@@ -171,7 +172,7 @@ impl Table {
 // --- the process's own ----------------------------------------------------------------------------
 
 static BUILT_IN: Table = {
-    static PLACES: [Bucket; BUCKETS] = [Bucket::EMPTY; BUCKETS];
+    static PLACES: [Bucket; BUCKETS] = [const { Bucket::empty() }; BUCKETS];
     Table::of(&PLACES)
 };
 

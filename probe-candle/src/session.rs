@@ -45,6 +45,31 @@ use crate::{lifetimes, text};
 /// # Ok(())
 /// # }
 /// ```
+///
+/// Storages that come and go, as a part of a span that is around both:
+///
+/// ```
+/// use candle_core::{DType, Device, Tensor, Var};
+/// use tmrun_probe_candle::{SessionExt as _, Tracked};
+/// use tmrun_probe_core::session::{MemoryCategory, ProfileRun, TraceSession};
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let dir = tempfile::tempdir()?;
+/// # let path = dir.path().join("update-1.tmrun");
+/// let weight = Var::ones((8, 8), DType::F32, &Device::Cpu)?;
+/// let session = TraceSession::open(path, ProfileRun::training("trainer::update", 1, "cpu"))?;
+/// {
+///     let measured = session.begin_measurement("update/1");
+///     let counts = session.record_parameters(measured.id(), [("head.weight", &weight)])?;
+///     assert_eq!((counts.recorded, counts.bytes), (1, 256)); // they stay: no free
+///     let cache = Tensor::zeros((4, 8), DType::F32, &Device::Cpu)?;
+///     let cache = Tracked::in_session(&session, &measured, cache, MemoryCategory::Other)?;
+///     assert_eq!(cache.dims(), [4, 8]);
+/// } // the cache is freed, and then the span ends
+/// session.finish()?;
+/// # Ok(())
+/// # }
+/// ```
 pub trait SessionExt {
     /// A tensor's statistics (level 3), under a label that is the same from run to run: how many elements
     /// and how many of them are NaN or infinite, and over the others the root of the mean square, the
