@@ -106,7 +106,7 @@ pub fn dtype_label(dtype: DType) -> String {
     dtype.as_str().to_owned()
 }
 
-/// Bytes of a tensor's elements, see [`dense_bytes`](crate::dense_bytes).
+/// Bytes of a tensor's elements, see [`dense_bytes`].
 pub fn tensor_dense_bytes(t: &Tensor) -> u64 {
     dense_bytes(t)
 }
