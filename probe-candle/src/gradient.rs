@@ -1,26 +1,9 @@
-//! Gradients by the name of their parameter.
+//! What became of gradients.
 
-use candle_core::backprop::GradStore;
-use candle_core::{Result, Tensor, Var};
-use tmrun_probe_core::{Clock, GradientState, NameId, ProbeRef, Recorder};
+use candle_core::{Result, Tensor};
+use tmrun_probe_core::GradientState;
 
 use crate::stats::TensorStats;
-
-/// Which gradients are expected, prepared once: the parameters by name, sorted. It holds their
-/// identities and keeps no tensor alive; it stays valid while the variables do, across
-/// `Var::set` and therefore every optimizer step.
-#[derive(Debug, Clone)]
-pub struct GradientPlan {
-    root: NameId,
-    parameters: Vec<Parameter>,
-}
-
-#[derive(Debug, Clone)]
-struct Parameter {
-    name: String,
-    key: NameId,
-    id: candle_core::TensorId,
-}
 
 /// What became of the gradients of one update.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,73 +27,8 @@ pub struct Gradient {
     pub norm: Option<f64>,
 }
 
-impl GradientPlan {
-    /// A plan of these variables. `root` names what they belong to, such as `model`.
-    ///
-    /// With a `candle_nn::VarMap` it is prepared from `varmap.data().lock().unwrap().iter()`.
-    /// This is set-up: it interns every name.
-    pub fn from_named_vars<'v, C, N: Into<String>>(
-        probe: &ProbeRef<'_, C>,
-        root: &str,
-        variables: impl IntoIterator<Item = (N, &'v Var)>,
-    ) -> Self {
-        let parameter = |(name, variable): (N, &Var)| {
-            let name = name.into();
-            let key = probe.name(&name);
-            Parameter { name, key, id: variable.id() }
-        };
-        let mut parameters: Vec<_> = variables.into_iter().map(parameter).collect();
-        parameters.sort_by(|a, b| a.name.cmp(&b.name));
-        Self { root: probe.name(root), parameters }
-    }
-
-    /// The names of the parameters, sorted.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &str> {
-        self.parameters.iter().map(|parameter| parameter.name.as_str())
-    }
-
-    /// How many parameters there are.
-    pub fn len(&self) -> usize {
-        self.parameters.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.parameters.is_empty()
-    }
-
-    /// Records what became of each gradient (level 2), in the order of the names; one record each. A
-    /// parameter for which `gradients` has nothing is recorded as missing; one of which gradients
-    /// are not wanted is not looked at and not counted.
-    ///
-    /// It waits as [`Gradient::of`] does, once for every parameter.
-    ///
-    /// # Errors
-    ///
-    /// A gradient could not be looked at. It has no record; all others have theirs.
-    pub fn record<C: Clock>(
-        &self,
-        recorder: &Recorder<'_, C>,
-        gradients: &GradStore,
-    ) -> Result<GradientCounts> {
-        let mut counts = GradientCounts::default();
-        let mut failed = None;
-        let wanted = |parameter: &&Parameter| recorder.wants(parameter.key);
-        for parameter in self.parameters.iter().filter(wanted) {
-            match Gradient::of(gradients.get_id(parameter.id)) {
-                Ok(gradient) => {
-                    counts.add(gradient.state);
-                    recorder.gradient(self.root, parameter.key, gradient.state, gradient.norm);
-                }
-                Err(error) => failed = failed.or(Some(error)),
-            }
-        }
-        failed.map_or(Ok(counts), Err)
-    }
-}
-
 impl GradientCounts {
-    fn add(&mut self, state: GradientState) {
+    pub(crate) fn add(&mut self, state: GradientState) {
         let count = match state {
             GradientState::MISSING => &mut self.missing,
             GradientState::ZERO => &mut self.zero,

@@ -5,9 +5,7 @@ use std::hash::{Hash, Hasher};
 use candle_core::{CpuStorage, DeviceLocation, Storage, Tensor};
 use tmrun_probe_core::{DType, DeviceCode, DevicePlace, ProbeRef, StorageId, TensorId};
 
-/// The bits of a storage id that hold the address; the high 16 are the epoch, 0 here: the lifetime
-/// of the storage was not recorded.
-const ADDRESS: u64 = (1 << 48) - 1;
+use crate::lifetimes;
 
 /// The identity of a tensor: candle's own number, which is never used again within the process.
 pub fn tensor_id(tensor: &Tensor) -> TensorId {
@@ -44,14 +42,32 @@ impl Hasher for Number {
     }
 }
 
-/// The storage behind a tensor: its address. Views share it; once it is dropped the next tensor may
-/// have it.
+/// The storage behind a tensor: its address in the low 48 bits, and in the high 16 the epoch of its
+/// lifetime, where that was recorded ([`candle_alloc`](crate::CandleRecorder::candle_alloc),
+/// [`Tracked`](crate::Tracked)). Views share it.
+///
+/// With an epoch two equal ids are one storage (epochs begin again after 65,535 allocations). Without,
+/// they are one address, which the next tensor may have as soon as a storage is dropped: then only
+/// [`same_storage`] tells.
 ///
 /// It takes the storage's read lock, and waits while another thread writes it (`Var::set`, an
 /// in-place operation).
 pub fn storage_id(tensor: &Tensor) -> StorageId {
+    lifetimes::in_force(address(tensor))
+}
+
+/// Whether two tensors are of one storage. Both are here, so their storages are, and one address is one
+/// storage: no lifetime has to be recorded for that.
+///
+/// It takes the read lock of each storage in turn, as [`storage_id`] does.
+pub fn same_storage(one: &Tensor, other: &Tensor) -> bool {
+    address(one) == address(other)
+}
+
+/// Where candle has the storage: on the host's heap, wherever its elements are. No lock is kept.
+pub(crate) fn address(tensor: &Tensor) -> usize {
     let (storage, _) = tensor.storage_and_layout();
-    StorageId(std::ptr::from_ref::<Storage>(&storage).addr() as u64 & ADDRESS)
+    std::ptr::from_ref::<Storage>(&storage).addr()
 }
 
 /// The bytes that back a tensor on the processor: those of the whole storage, whatever part of it
@@ -142,6 +158,7 @@ mod tests {
         assert_ne!(storage_id(&tensor), storage_id(&copy));
         assert_ne!(tensor_id(&tensor), tensor_id(&view));
         assert_eq!(storage_id(&tensor).0 >> 48, 0, "no epoch");
+        assert!(same_storage(&tensor, &view) && !same_storage(&tensor, &copy));
         Ok(())
     }
 

@@ -16,10 +16,28 @@
 //!   threads and whichever vector unit the processor has.
 //! - A parameter without a gradient is a record that says so. Some operations of candle-nn cut the
 //!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`).
-//! - A storage is named by its address. It is the same for tensors that share it and are alive
-//!   together; a dropped storage's address may come again.
+//! - A storage is named by its address, and by an epoch from its recorded allocation to its free
+//!   ([`storage_id`]): a dropped storage's address comes again, a lifetime does not. Without an epoch,
+//!   sharing is told where both tensors are at hand ([`same_storage`]) and nowhere else.
 //! - Bytes of elements are a footprint and are never called an allocation.
 //! - With feature `cuda`, `open_device` and `device_timer` time a device's work, without a wait.
+//!
+//! What is recorded, by what, and what a call may wait for beside the storage's read lock (a write of the
+//! same storage by another thread: `Var::set`, an in-place operation):
+//!
+//! | what | with a probe | in a session | may wait for |
+//! | --- | --- | --- | --- |
+//! | metadata | [`candle_tensor`](CandleRecorder::candle_tensor) | [`candle::record_tensor`] | |
+//! | operations | [`candle_op`](CandleRecorder::candle_op) | [`candle::record_op`] | |
+//! | statistics | [`candle_stats`](CandleRecorder::candle_stats) | [`record_tensor_stats`](SessionExt::record_tensor_stats) | a pass over the elements; the accelerator |
+//! | gradients | [`GradientPlan`] | [`GradientCapturePlan`] | the same, for each parameter |
+//! | storages | [`candle_alloc`](CandleRecorder::candle_alloc), [`candle_free`](CandleRecorder::candle_free), [`Tracked::new`] | [`record_tensor_alloc`](SessionExt::record_tensor_alloc), [`record_tensor_free`](SessionExt::record_tensor_free), [`Tracked::in_session`] | |
+//! | parameters | [`candle_parameters`](CandleRecorder::candle_parameters) | [`record_parameters`](SessionExt::record_parameters) | (set-up: it allocates) |
+//! | the process | [`ProcessMemory::sample_memory`] | [`ProcessMemory::read`] | one system call |
+//! | a device's memory | `Timer::sample_memory` of `tmrun-probe-cuda` (feature `cuda`) | | the driver |
+//!
+//! On the processor all of it allocates nothing, but for parameters and for what is owned text:
+//! captures ([`candle`]), and the inputs of a session's operation.
 //!
 //! An update's tensors and gradients, recorded and read back:
 //!
@@ -73,16 +91,32 @@
 //! # }
 //! ```
 
+pub mod candle;
 #[cfg(feature = "cuda")]
 mod cuda;
+mod error;
 mod gradient;
 mod identity;
+mod lifetimes;
+mod memory;
+mod plan;
+mod process;
 mod recorder;
+mod session;
 mod stats;
+mod text;
+mod tracked;
 
 #[cfg(feature = "cuda")]
 pub use cuda::{DeviceTimeError, device_timer, open_device};
-pub use gradient::{Gradient, GradientCounts, GradientPlan};
-pub use identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
+pub use error::CandleError;
+pub use gradient::{Gradient, GradientCounts};
+pub use identity::{device_code, dtype_code, same_storage, storage_bytes, storage_id, tensor_id};
+pub use lifetimes::{LifetimesInUse, hold_lifetimes, lifetimes_without_epoch};
+pub use memory::MemoryCounts;
+pub use plan::{GradientCapturePlan, GradientPlan};
+pub use process::{ProcessMemory, ProcessSample};
 pub use recorder::{CandleRecorder, dense_bytes, tensor_fact};
+pub use session::SessionExt;
 pub use stats::TensorStats;
+pub use tracked::{Ledger, OfProbe, OfSession, Tracked};

@@ -1,13 +1,15 @@
 //! Recording tensors: what a lane's recording end can do with them.
 
+use std::borrow::Borrow;
 use std::ops::Range;
 
-use candle_core::{Result, Tensor};
+use candle_core::{Result, Tensor, Var};
 use tmrun_probe_core::{
-    Category, Clock, MemoryFact, NameId, OpFact, ProbeRef, Recorder, TensorFact, TensorId, Ticks,
+    Category, Clock, NameId, OpFact, ProbeRef, Recorder, TensorFact, TensorId, Ticks,
 };
 
 use crate::identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
+use crate::memory::{self, MemoryCounts};
 use crate::stats::TensorStats;
 
 /// The most inputs that a group holds beside the operation and a shape of up to five dimensions.
@@ -87,15 +89,41 @@ pub trait CandleRecorder {
         inputs: &[&Tensor],
     );
 
-    /// An allocation (level 2): the whole storage behind a tensor, which came into being for it.
+    /// An allocation (level 2): the whole storage behind a tensor, which came into being for it. From
+    /// here to its free the storage's id has an epoch, which tells it from what was at its address
+    /// before; so do the ids of all tensors that are seen in it meanwhile. (The same tensor again, in
+    /// another recording or by another probe, goes on with its epoch. Views need no allocation: their
+    /// storage id says where they are.)
+    ///
     /// Returns whether it is recorded: an accelerator's allocator does not tell its sizes, and the
     /// node may be one of which it is not wanted.
     ///
-    /// Record it for storages that stay, such as parameters: candle tells nobody when a storage is
-    /// dropped, and an allocation without its free counts to the end.
+    /// candle tells nobody when a storage is dropped. Without its free an allocation counts to the end,
+    /// and its address keeps the epoch: a later tensor there is taken for the same storage until an
+    /// allocation is recorded of it. So record it for what stays, such as parameters, or with
+    /// [`candle_free`](Self::candle_free), or leave both to a [`Tracked`](crate::Tracked).
     ///
     /// It allocates nothing, and waits only for the storage's read lock, see [`tensor_fact`].
     fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool;
+
+    /// The free of a storage whose allocation was recorded (level 2): the caller is about to drop the
+    /// last that holds it. Nobody else knows: what else holds the storage (clones, views, a graph for
+    /// the gradients) keeps it in memory, and is not seen. The address has no epoch from then on.
+    ///
+    /// Returns whether it is recorded, as [`candle_alloc`](Self::candle_alloc) does; it waits for the
+    /// same, and allocates nothing.
+    fn candle_free(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool;
+
+    /// The allocations of all parameters (level 2), each under its name, sorted; those that share a
+    /// storage are recorded once, under the first name. With a `candle_nn::VarMap`:
+    /// `to.candle_parameters(init, varmap.data().lock().unwrap().iter())`.
+    ///
+    /// This is set-up: it interns the names, and allocates. It waits for each storage's read lock.
+    fn candle_parameters<N: AsRef<str>, V: Borrow<Var>>(
+        &self,
+        op: NameId,
+        parameters: impl IntoIterator<Item = (N, V)>,
+    ) -> MemoryCounts;
 }
 
 impl<C: Clock> CandleRecorder for Recorder<'_, C> {
@@ -158,17 +186,30 @@ impl<C: Clock> CandleRecorder for Recorder<'_, C> {
     }
 
     fn candle_alloc(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool {
+        memory::alloc(self, (node, op), tensor, category).is_some()
+    }
+
+    fn candle_free(&self, node: NameId, op: NameId, tensor: &Tensor, category: Category) -> bool {
         if !self.wants(node) {
             return false;
         }
         let Some(bytes) = storage_bytes(tensor) else { return false };
-        let TensorFact { tensor, storage, shape, dtype, device, .. } =
-            tensor_fact(&self.probe(), tensor, category);
-        let shape = Some(shape);
-        self.alloc(
-            node,
-            &MemoryFact { storage, tensor, bytes, op, shape, dtype, device, category },
-        );
+        let storage = storage_id(tensor);
+        memory::free(self, node, &memory::fact(self, op, (storage, bytes), tensor, category));
         true
+    }
+
+    fn candle_parameters<N: AsRef<str>, V: Borrow<Var>>(
+        &self,
+        op: NameId,
+        parameters: impl IntoIterator<Item = (N, V)>,
+    ) -> MemoryCounts {
+        memory::each_storage(parameters, |name, tensor| {
+            let place = (self.probe().name(name), op);
+            Ok::<_, std::convert::Infallible>(
+                memory::alloc(self, place, tensor, Category::PARAMETER).map(|held| held.bytes),
+            )
+        })
+        .unwrap_or_else(|never| match never {})
     }
 }

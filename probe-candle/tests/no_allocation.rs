@@ -5,8 +5,15 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
-use tmrun_probe_candle::{CandleRecorder, GradientPlan};
-use tmrun_probe_core::{AutoClock, Category, Probe};
+use tmrun_probe_candle::candle::{self, CandleCapture};
+use tmrun_probe_candle::{
+    CandleRecorder, GradientCapturePlan, GradientPlan, ProcessMemory, SessionExt, Tracked,
+    same_storage, storage_id,
+};
+use tmrun_probe_core::session::{
+    GradientFamilyContract, MemoryCategory, ProfileRun, SpanKind, TraceSession,
+};
+use tmrun_probe_core::{AutoClock, Category, Level, Probe, probe};
 
 struct Counting;
 
@@ -92,5 +99,84 @@ fn recording_on_the_processor_allocates_nothing() -> Result<()> {
     assert_allocates_nothing("an allocation", || {
         assert!(recorder.candle_alloc(node, op, &weight, Category::PARAMETER));
     });
+    // From here on there are lifetimes, which ids have to be looked up in.
+    assert_allocates_nothing("identities", || {
+        assert_ne!(storage_id(&weight), storage_id(&y));
+        assert!(!same_storage(&weight, &y));
+    });
+    assert_allocates_nothing("what is seen of a lifetime", || {
+        recorder.candle_tensor(node, &weight, Category::PARAMETER);
+        recorder.candle_op(node, op, recorder.now()..recorder.now(), &weight, &inputs);
+    });
+    assert_allocates_nothing("a free", || {
+        assert!(recorder.candle_free(node, op, &weight, Category::PARAMETER));
+    });
+    Ok(())
+}
+
+probe!(static TRACKING: lanes = 2, slots = 1 << 10);
+
+#[test]
+fn at_no_level_does_a_tracked_storage_or_a_sample_of_the_process_allocate() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let memory = ProcessMemory::open();
+    for level in 0..=3 {
+        let path = dir.path().join(format!("{level}.tmrun"));
+        let run = ProfileRun::training("test", 1, "cpu").level(Level(level));
+        let recording = TRACKING.record(path, run).expect("a recording");
+        let node = TRACKING.name("cache");
+        drop(TRACKING.step(1)); // the thread has its lane
+        let tensor = Tensor::zeros((4, 3), DType::F32, &Device::Cpu)?;
+        assert_allocates_nothing("a tracked storage", || {
+            let tracked = Tracked::new(&TRACKING, node, tensor, Category::OTHER);
+            assert_eq!(tracked.is_recorded(), level >= 2);
+        });
+        if let Ok(memory) = &memory {
+            let mut sampled = None;
+            assert_allocates_nothing("a sample of the process", || {
+                sampled = memory.sample_memory(&TRACKING).ok();
+            });
+            assert_eq!(sampled.flatten().is_some(), level >= 2);
+        }
+        recording.finish().expect("an end");
+    }
+    Ok(())
+}
+
+#[test]
+fn at_no_level_does_a_session_allocate_for_what_is_no_owned_text() -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let weight = Var::ones((4, 3), DType::F32, &Device::Cpu)?;
+    let unused = Var::ones(3, DType::F32, &Device::Cpu)?;
+    let y = Tensor::ones((5, 4), DType::F32, &Device::Cpu)?.matmul(&weight)?;
+    let gradients = y.sum_all()?.backward()?;
+    let named = [("unused".to_owned(), unused), ("weight".to_owned(), weight.clone())];
+    let families = vec![GradientFamilyContract::data_conditional("all", 1)];
+    let plan = GradientCapturePlan::from_named_vars("model", named, |_| "all".into(), families)
+        .expect("a plan");
+    let capture = CandleCapture::from_tensor(&y, None).with_label("y");
+    for level in 0..=3 {
+        let path = dir.path().join(format!("{level}.tmrun"));
+        let run = ProfileRun::training("test", 1, "cpu").level(Level(level));
+        let session = TraceSession::open(path, run).expect("a session");
+        let span = session.begin_span("step", SpanKind::Function);
+        let id = span.id();
+        // Twice: with texts that are new to the session, and with ones that it has.
+        for _ in 0..2 {
+            let mut done = true;
+            assert_allocates_nothing("a session", || {
+                done &= session.record_tensor_stats(id, "y", &y).is_ok();
+                done &= candle::record_tensor(&session, id, &capture).is_ok();
+                done &= plan.record(&session, &gradients).is_ok();
+                let category = MemoryCategory::Parameter;
+                let recorded = session.record_tensor_alloc(id, &weight, category);
+                done &= recorded.is_ok_and(|recorded| recorded == (level >= 2));
+                done &= session.record_tensor_free(id, &weight, category).is_ok();
+            });
+            assert!(done);
+        }
+        drop(span);
+        session.finish().expect("an end");
+    }
     Ok(())
 }

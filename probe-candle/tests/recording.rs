@@ -1,37 +1,16 @@
 //! Recorded into a file and read back.
 
+mod support;
+
 use candle_core::backprop::GradStore;
 use candle_core::{DType, Device, Tensor, Var};
-use tmrun_formats::LaneId;
-use tmrun_formats::wire::{Alloc, Chunks, Gradient, Op, OpInput, Record, Shape, Walked, flags};
+use support::{PROBE, recorded};
+use tmrun_formats::wire::{Alloc, Gradient, Op, OpInput, Record, Shape, flags};
 use tmrun_formats::wire::{Tensor as TensorRecord, groups};
 use tmrun_probe_candle::{CandleRecorder, GradientPlan, dense_bytes, storage_id, tensor_id};
-use tmrun_probe_core::{
-    AutoClock, Category, GradientState, Level, NameId, ProfileRun, Recorder, TensorId, probe,
-};
+use tmrun_probe_core::{Category, GradientState, NameId, TensorId};
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
-
-probe!(static PROBE: lanes = 16, slots = 1 << 10);
-
-/// Records what `f` does and returns the records. One at a time: it is one probe.
-fn recorded(f: impl for<'l> FnOnce(Recorder<'l, AutoClock>)) -> Vec<Record> {
-    static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
-    let _one = ONE.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("run.tmrun");
-    let run = ProfileRun::training("test", 1, "cpu").level(Level::NUMERICS);
-    let recording = PROBE.record(&path, run).unwrap();
-    PROBE.at(Level::PULSE, f).unwrap();
-    recording.finish().unwrap();
-    let file = std::fs::read(&path).unwrap();
-    let chunks = Chunks::new(&file).filter_map(|walked| match walked {
-        Walked::Chunk(chunk) if chunk.header.lane == LaneId::RECORDER => None,
-        Walked::Chunk(chunk) => Some(chunk.records()),
-        _ => None,
-    });
-    chunks.flatten().copied().collect()
-}
 
 #[test]
 fn a_tensor_is_recorded_as_candle_shows_it() -> Outcome {

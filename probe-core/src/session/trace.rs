@@ -158,6 +158,12 @@ impl TraceSession {
         Ok(SpanId(span.id))
     }
 
+    /// Whether records of this level are wanted now of what is called so: who has to compute what it
+    /// records asks first. (Without a label the level alone counts.)
+    pub fn wants(&self, label: &str, level: Level) -> bool {
+        self.ground.wanted(label, level).is_some()
+    }
+
     /// The session's time now: nanoseconds since it was opened.
     pub fn elapsed_ns(&self) -> u64 {
         self.ground.now_ns()

@@ -152,6 +152,9 @@ fn a_level_below_leaves_out_what_it_does_not_ask_for() {
         let measured = session.begin_measurement("update");
         let inner = session.begin_span("inner", SpanKind::Function);
         assert_eq!((measured.id().raw(), inner.id().raw()), (1, 0));
+        for label in ["loss", ""] {
+            assert!(session.wants(label, Level::PULSE) && !session.wants(label, Level::TIMING));
+        }
         session.record_scalar(inner.id(), "loss", 1.0).unwrap();
         session.record_memory_alloc(inner.id(), memory(0)).unwrap();
         session.record_completed_host_span("load", SpanKind::Function, 0, 1).unwrap();
