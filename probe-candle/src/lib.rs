@@ -73,6 +73,7 @@
 mod cuda;
 mod gradient;
 mod identity;
+mod module;
 mod recorder;
 mod stats;
 
@@ -80,5 +81,10 @@ mod stats;
 pub use cuda::{DeviceTimeError, device_timer, open_device};
 pub use gradient::{Gradient, GradientCounts, GradientPlan};
 pub use identity::{device_code, dtype_code, storage_bytes, storage_id, tensor_id};
+#[cfg(feature = "nn")]
+pub use module::nn;
+pub use module::{
+    Instrumented, InstrumentedT, Layer, instrument, instrument_on, instrument_t, instrument_t_on,
+};
 pub use recorder::{CandleRecorder, dense_bytes, tensor_fact};
 pub use stats::TensorStats;
