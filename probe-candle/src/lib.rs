@@ -11,11 +11,16 @@
 //! - Statistics and norms are computed in f64 over the finite elements; NaN and infinities are
 //!   counted apart. A gradient of subnormals is not taken for zero.
 //! - A parameter without a gradient is a record that says so. Some operations of candle-nn cut the
-//!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`).
+//!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`): with instrumented layers the recording has
+//!   what names the one where it stops.
 //! - A storage is named by its address. It is the same for tensors that share it and are alive
 //!   together; a dropped storage's address may come again.
 //! - Bytes of elements are a footprint and are never called an allocation.
 //! - With feature `cuda`, `open_device` and `device_timer` time a device's work, without a wait.
+//!
+//! Models need not call the recorder themselves. [`instrument`] makes any module report its calls,
+//! [`Layer::call`] any closure; with feature `nn` the layers of candle-nn do so by themselves, under the path of
+//! their `VarBuilder`: the module `nn` has them by candle-nn's own names.
 //!
 //! An update's tensors and gradients, recorded and read back:
 //!

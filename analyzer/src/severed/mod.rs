@@ -5,8 +5,8 @@
 //! step on; and the calls of the layers say, in their order, what each one was ([`CUTS`] lists the kinds that
 //! cut) and whether what came out of it was still on the way to a gradient.
 //!
-//! A layer is suspected when what came out of it was not on the way to a gradient, or when nobody saw that
-//! and its kind is one that cuts. It is named for the parameters that can have lost their gradient there:
+//! A layer is suspected when its kind is one that cuts, unless what came out of it was seen to be on the way to a
+//! gradient; and when what came out of it was seen not to be, though something that went in was. It is named for the parameters that can have lost their gradient there:
 //!
 //! 1. the last suspect at and before which *every* parameter lacks its gradient, for all of these;
 //! 2. else the suspect that what came out of the parameter's layer went into, or the next one in order.
