@@ -14,6 +14,7 @@ use tmrun_probe_candle::nn::{
 use tmrun_probe_candle::{Instrumented, instrument, instrument_on, instrument_t, tensor_id};
 use tmrun_probe_core::{Level, ProfileRun, install, probe};
 
+type Function = fn(&Tensor) -> Result<Tensor>;
 type Outcome = std::result::Result<(), Box<dyn std::error::Error>>;
 
 probe!(static PROBE: lanes = 16, slots = 1 << 10);
@@ -28,8 +29,8 @@ fn one_at_a_time() -> MutexGuard<'static, ()> {
 }
 
 /// Made before there was a probe.
-static EARLY: LazyLock<Instrumented<fn(&Tensor) -> Result<Tensor>>> = LazyLock::new(|| {
-    let early: fn(&Tensor) -> Result<Tensor> = |x| x + 1.0;
+static EARLY: LazyLock<Instrumented<Function>> = LazyLock::new(|| {
+    let early: Function = |x| x + 1.0;
     let early = instrument("early", "plus_one", early);
     install(PROBE).unwrap();
     early

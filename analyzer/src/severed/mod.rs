@@ -120,7 +120,7 @@ fn find<Id: Hash + Eq>(
     // The last suspect at and before which nothing has a gradient.
     let first_with = parameters.iter().zip(&users).filter(|(it, _)| !it.lacks);
     let first_with = first_with.filter_map(|(_, user)| *user).min().unwrap_or(usize::MAX);
-    let below_all = suspects.iter().copied().filter(|at| *at < first_with).next_back();
+    let below_all = suspects.iter().copied().rfind(|at| *at < first_with);
 
     // The suspects that each tensor went into.
     let mut fed_by: HashMap<&Id, Vec<usize>> = HashMap::new();

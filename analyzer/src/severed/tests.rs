@@ -138,3 +138,17 @@ fn a_module_stands_for_what_it_is_made_of_where_nothing_within_it_is_known() {
     let states = [("blocks.0.attn.q.weight", true), ("head.weight", false), ("norm.bias", true)];
     assert_eq!(named(&calls, &states), [one("norm", &["blocks.0.attn.q.weight", "norm.bias"])]);
 }
+
+#[test]
+fn an_address_from_a_file_is_looked_at_to_a_depth_that_is_bounded() {
+    assert_eq!(above("a.b.c").collect::<Vec<_>>(), ["a.b", "a"]);
+    assert_eq!(above(&".".repeat(1_000_000)).count(), DEPTH);
+}
+
+#[test]
+fn calls_of_one_layer_are_one_finding() {
+    let softmax = call("softmax_last_dim", "softmax_last_dim", Some(false));
+    let calls = [linear("embed"), linear("q0"), softmax.clone(), linear("q1"), softmax];
+    let states = [("embed.weight", false), ("q0.weight", true), ("q1.weight", true)];
+    assert_eq!(named(&calls, &states), [one("softmax_last_dim", &["q0.weight", "q1.weight"])]);
+}
