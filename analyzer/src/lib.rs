@@ -16,7 +16,8 @@
 //! The path of a record: [`input`] maps the file, [`scan`] checks it and finds what is missing,
 //! [`convert`] writes `candle-graph/runtime` JSON; [`slice`](mod@slice) cuts a step out, [`trace`] makes a
 //! `trace/10` of it, [`evidence`] derives what that shows, [`query`] answers from it, [`bundle`] publishes
-//! it, and [`comparison`] holds several against each other. What others wrote is for [`audit`], [`nsight`]
+//! it, and [`comparison`] holds several against each other. [`severed`] names where gradients stop. What others
+//! wrote is for [`audit`], [`nsight`]
 //! and [`source`]; what was damaged is for [`salvage`].
 //!
 //! A step of a recorded run, as evidence:
@@ -89,6 +90,7 @@ pub mod readable;
 mod rewrite;
 pub mod salvage;
 pub mod scan;
+pub mod severed;
 pub mod slice;
 pub mod source;
 pub mod trace;

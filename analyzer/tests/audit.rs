@@ -250,8 +250,45 @@ fn values_that_were_not_finite_and_lost_records_are_findings() {
     assert!(report.has_findings());
     let [found] = report.extra.non_finite_values.as_slice() else { panic!("one place") };
     assert_eq!((found.place.as_str(), found.first_step, found.elements), ("head", Some(4), 4));
+    assert_eq!(report.extra.first_non_finite_place.as_deref(), Some("head"));
     assert_eq!((report.extra.lost_gaps, report.extra.other_gaps), (1, 1));
     assert_eq!(report.extra.earliest_non_finite_step, Some(4));
+}
+
+#[test]
+fn the_place_that_was_not_finite_first_is_told_by_step_and_by_id() {
+    let value = |id: &str, place: &str, step: Option<u64>| ValueObservation {
+        event_id: id.into(),
+        source: Some(place.into()),
+        step,
+        nonfinite_count: 1,
+        ..Default::default()
+    };
+    let mut document = trace(vec![]);
+    document.values =
+        vec![value("1", "late", Some(3)), value("3", "a", Some(2)), value("2", "z", Some(2))];
+    let report = audit(&document, None);
+    assert_eq!(report.extra.first_non_finite_place.as_deref(), Some("z"));
+    let said = report.to_string();
+    assert!(
+        said.contains("non-finite: 1 elements at z since step 2, before any other\n"),
+        "{said}"
+    );
+    document.values.push(value("0", "whenever", None));
+    assert_eq!(audit(&document, None).extra.first_non_finite_place, None);
+}
+
+#[test]
+fn parameters_without_a_gradient_are_told_with_the_step_that_was_the_first() {
+    let missing = |id: &str, step| fact(id, GradientState::Missing, None, Some(step));
+    let present = fact("a", GradientState::Present, Some(1.0), Some(1));
+    let mut zero = fact("z", GradientState::Zero, Some(0.0), Some(2));
+    zero.key = "v".into();
+    let report = audit(&trace(vec![present, missing("b", 2), missing("c", 3), zero]), None);
+    let said = report.to_string();
+    assert_eq!(said, "missing: gradient vb:w since step 2\nzero: gradient vb:v since step 2\n");
+    let counts: Vec<_> = report.extra.without.iter().map(|it| (it.first_step, it.count)).collect();
+    assert_eq!(counts, [(Some(2), 2), (Some(2), 1)]);
 }
 
 #[test]

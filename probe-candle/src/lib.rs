@@ -15,7 +15,8 @@
 //! - On the processor, statistics of a tensor are the same bits every time, whatever the number of
 //!   threads and whichever vector unit the processor has.
 //! - A parameter without a gradient is a record that says so. Some operations of candle-nn cut the
-//!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`).
+//!   gradient and tell nobody (`LayerNorm`, `softmax_last_dim`): with instrumented layers the recording has
+//!   what names the one where it stops.
 //! - A storage is named by its address, and by an epoch from its recorded allocation to its free
 //!   ([`storage_id`]): a dropped storage's address comes again, a lifetime does not. Without an epoch,
 //!   sharing is told where both tensors are at hand ([`same_storage`]) and nowhere else.
@@ -38,6 +39,10 @@
 //!
 //! On the processor all of it allocates nothing, but for parameters and for what is owned text:
 //! captures ([`candle`]), and the inputs of a session's operation.
+//!
+//! Models need not call the recorder themselves. [`instrument`] makes any module report its calls,
+//! [`Layer::call`] any closure; with feature `nn` the layers of candle-nn do so by themselves, under the path of
+//! their `VarBuilder`: the module `nn` has them by candle-nn's own names.
 //!
 //! An update's tensors and gradients, recorded and read back:
 //!
@@ -99,6 +104,7 @@ mod gradient;
 mod identity;
 mod lifetimes;
 mod memory;
+mod module;
 mod plan;
 mod process;
 mod recorder;
@@ -114,6 +120,11 @@ pub use gradient::{Gradient, GradientCounts};
 pub use identity::{device_code, dtype_code, same_storage, storage_bytes, storage_id, tensor_id};
 pub use lifetimes::{LifetimesInUse, hold_lifetimes, lifetimes_without_epoch};
 pub use memory::MemoryCounts;
+#[cfg(feature = "nn")]
+pub use module::nn;
+pub use module::{
+    Instrumented, InstrumentedT, Layer, instrument, instrument_on, instrument_t, instrument_t_on,
+};
 pub use plan::{GradientCapturePlan, GradientPlan};
 pub use process::{ProcessMemory, ProcessSample};
 pub use recorder::{CandleRecorder, dense_bytes, tensor_fact};

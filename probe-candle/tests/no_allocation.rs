@@ -5,9 +5,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use candle_core::{DType, Device, Result, Tensor, Var};
+use tmrun_formats::wire::{Chunks, Kind, Walked};
 use tmrun_probe_candle::candle::{self, CandleCapture};
 use tmrun_probe_candle::{
-    CandleRecorder, GradientCapturePlan, GradientPlan, ProcessMemory, SessionExt, Tracked,
+    CandleRecorder, GradientCapturePlan, GradientPlan, Layer, ProcessMemory, SessionExt, Tracked,
     same_storage, storage_id,
 };
 use tmrun_probe_core::session::{
@@ -178,5 +179,42 @@ fn at_no_level_does_a_session_allocate_for_what_is_no_owned_text() -> Result<()>
         drop(span);
         session.finish().expect("an end");
     }
+    Ok(())
+}
+
+/// At every level.
+#[test]
+fn a_call_of_a_layer_allocates_nothing_more_than_the_layer() -> Result<()> {
+    probe!(static CALLS: lanes = 2, slots = 1 << 10);
+    let dir = tempfile::tempdir()?;
+    let x = Tensor::rand(0f32, 1., (5, 4), &Device::Cpu)?;
+    let strided = x.t()?.narrow(0, 1, 2)?;
+    let layer = Layer::on(CALLS, "blocks.0.mlp", "mlp");
+    let mut recorded = Vec::new();
+    for level in [Level::PULSE, Level::TIMING, Level::METADATA, Level::NUMERICS] {
+        let path = dir.path().join(format!("{}.tmrun", level.0));
+        let run = ProfileRun::training("test", 1, "cpu").level(level);
+        let recording = CALLS.record(&path, run).expect("a new file");
+        // The thread's lane is claimed on first use.
+        CALLS.at(Level::PULSE, |to| to.now());
+        for output in [&x, &strided] {
+            let mut called = None;
+            assert_allocates_nothing("a call", || {
+                called = Some(layer.call(&[&x, &strided], || Ok(output.clone())));
+            });
+            called.transpose()?;
+        }
+        recording.finish().expect("all of it is written");
+        let file = std::fs::read(&path)?;
+        let chunks = Chunks::new(&file).filter_map(|walked| match walked {
+            Walked::Chunk(chunk) => Some(chunk.records()),
+            _ => None,
+        });
+        let kinds: Vec<_> = chunks.flatten().filter_map(|record| record.kind()).collect();
+        let of = |wanted| kinds.iter().filter(|kind| **kind == wanted).count();
+        recorded.push([Kind::Span, Kind::Op, Kind::Tensor, Kind::Stats].map(of));
+    }
+    // (At level 3 the look at the elements is a span of its own.)
+    assert_eq!(recorded, [[0; 4], [2, 2, 0, 0], [2, 2, 2, 0], [4, 2, 2, 2]]);
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! What the neighbour's audit does not look at.
 
-use super::gradients::{Groups, event_ids, same, states};
+use super::gradients::{Groups, Settled, event_ids, same, states};
 use super::identity::{ExpectedIdentity, IdentityField, unchecked};
 use super::report::{ObservationConfidence, ParamIdentity};
 use super::tensors;
+use crate::severed::{Severed, of_runtime};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use tmrun_formats::runtime::{GradientFact, GradientState, RuntimeDocument, ValueObservation};
@@ -19,8 +20,16 @@ pub struct Extra {
     pub same_step_gradient_conflicts: Vec<SameStepConflict>,
     /// Every parameter that was ever not finite, even if it recovered.
     pub ever_non_finite: Vec<NonFiniteParameter>,
+    /// Of the parameters that last had no gradient, or one that was zero, since when.
+    pub without: Vec<ParameterWithout>,
+    /// Where the gradients of parameters that never had one likely stop.
+    pub severed: Vec<Severed>,
     /// Where values were not finite.
     pub non_finite_values: Vec<NonFiniteValue>,
+    /// Which of these places was the first, by step and then by the order of ids: where to look. None where
+    /// one of them does not say its step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_non_finite_place: Option<String>,
     /// The first step at which a gradient or a value was not finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub earliest_non_finite_step: Option<u64>,
@@ -67,6 +76,20 @@ pub struct NonFiniteParameter {
     pub count: u64,
 }
 
+/// A parameter whose gradient was last missing or zero.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ParameterWithout {
+    /// The parameter.
+    pub identity: ParamIdentity,
+    /// `missing` or `zero`.
+    pub state: GradientState,
+    /// The first step it was so, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_step: Option<u64>,
+    /// How many facts say so.
+    pub count: u64,
+}
+
 /// A place whose values were once not finite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NonFiniteValue {
@@ -84,6 +107,7 @@ impl Extra {
     pub(super) fn has_findings(&self) -> bool {
         !self.same_step_gradient_conflicts.is_empty()
             || !self.ever_non_finite.is_empty()
+            || !self.severed.is_empty()
             || !self.non_finite_values.is_empty()
             || !self.saturated_without_source.is_empty()
             || !self.inverted_ranges.is_empty()
@@ -94,6 +118,7 @@ impl Extra {
 pub(super) fn look(
     trace: &RuntimeDocument,
     groups: &Groups<'_>,
+    settled: &Settled,
     expected: Option<&ExpectedIdentity>,
 ) -> Extra {
     let ever_non_finite = ever_non_finite(groups);
@@ -107,7 +132,10 @@ pub(super) fn look(
     Extra {
         same_step_gradient_conflicts: same_step_conflicts(groups),
         ever_non_finite,
+        without: without(groups, settled),
+        severed: of_runtime(trace),
         non_finite_values,
+        first_non_finite_place: first_non_finite_place(trace),
         earliest_non_finite_step: earliest,
         saturated_without_source: named(|it| it.saturated_count > 0 && it.source.is_none()),
         inverted_ranges: named(|it| it.min > it.max),
@@ -158,11 +186,35 @@ fn ever_non_finite(groups: &Groups<'_>) -> Vec<NonFiniteParameter> {
     found
 }
 
+/// Since when parameters that are missing their gradient, or have one that is zero, do so: those without
+/// first.
+fn without(groups: &Groups<'_>, settled: &Settled) -> Vec<ParameterWithout> {
+    let missing = settled.missing.iter().map(|identity| (identity, GradientState::Missing));
+    let zero = settled.zero.iter().map(|identity| (identity, GradientState::Zero));
+    let since = |(identity, state): (&ParamIdentity, GradientState)| {
+        let facts = groups.get(identity).map_or(&[][..], |facts| facts);
+        let such = || facts.iter().filter(|fact| fact.state == state);
+        let first_step = such().filter_map(|fact| fact.step).min();
+        let (identity, count) = (identity.clone(), such().count() as u64);
+        ParameterWithout { identity, state, first_step, count }
+    };
+    missing.chain(zero).map(since).collect()
+}
+
+fn place_of(value: &ValueObservation) -> &str {
+    value.source.as_deref().or(value.static_id.as_deref()).unwrap_or(&value.event_id)
+}
+
+fn first_non_finite_place(trace: &RuntimeDocument) -> Option<String> {
+    let mut found = trace.values.iter().filter(|value| value.nonfinite_count > 0);
+    let first = found.clone().min_by_key(|value| (value.step, &value.event_id))?;
+    found.all(|value| value.step.is_some()).then(|| place_of(first).to_owned())
+}
+
 fn non_finite_values(trace: &RuntimeDocument) -> Vec<NonFiniteValue> {
     let mut places: BTreeMap<&str, (Option<u64>, u64)> = BTreeMap::new();
     for value in trace.values.iter().filter(|value| value.nonfinite_count > 0) {
-        let place = value.source.as_deref().or(value.static_id.as_deref());
-        let (first, elements) = places.entry(place.unwrap_or(&value.event_id)).or_default();
+        let (first, elements) = places.entry(place_of(value)).or_default();
         *first = match (*first, value.step) {
             (Some(first), Some(step)) => Some(first.min(step)),
             (first, step) => first.or(step),

@@ -33,7 +33,7 @@ mod report;
 mod tensors;
 mod text;
 
-pub use extra::{Extra, NonFiniteParameter, NonFiniteValue, SameStepConflict};
+pub use extra::{Extra, NonFiniteParameter, NonFiniteValue, ParameterWithout, SameStepConflict};
 pub use gradients::agreed_gradient;
 pub use identity::{ExpectedIdentity, IdentityField, IdentityMismatch, check_identity};
 pub use report::{
@@ -50,6 +50,7 @@ pub fn audit(trace: &RuntimeDocument, expected: Option<&ExpectedIdentity>) -> Au
     let groups = gradients::by_parameter(trace);
     let gradient_conflicts = gradients::conflicts(&groups);
     let settled = gradients::settled(&groups, &gradient_conflicts);
+    let extra = extra::look(trace, &groups, &settled, expected);
     AuditReport {
         missing_gradients: settled.missing,
         non_finite_gradients: settled.non_finite,
@@ -59,6 +60,6 @@ pub fn audit(trace: &RuntimeDocument, expected: Option<&ExpectedIdentity>) -> Au
         identity_mismatches: expected.map_or_else(Vec::new, |it| check_identity(trace, it)),
         first_non_finite_step: gradients::first_non_finite_step(trace),
         saturating_activations: extra::saturating(trace),
-        extra: extra::look(trace, &groups, expected),
+        extra,
     }
 }

@@ -64,12 +64,15 @@ impl fmt::Display for AuditReport {
         }
         for it in &self.extra.non_finite_values {
             let (place, since) = (escaped(&it.place), Since(it.first_step));
-            writeln!(f, "non-finite: {} elements at {place}{since}", it.elements)?;
+            let is_first = self.extra.first_non_finite_place.as_ref() == Some(&it.place);
+            let first = if is_first { ", before any other" } else { "" };
+            writeln!(f, "non-finite: {} elements at {place}{since}{first}", it.elements)?;
         }
-        for (what, list) in [("missing", &self.missing_gradients), ("zero", &self.zero_gradients)] {
-            for identity in list {
-                writeln!(f, "{what}: gradient {identity}")?;
-            }
+        for it in &self.extra.severed {
+            writeln!(f, "severed: {it}")?;
+        }
+        for it in &self.extra.without {
+            writeln!(f, "{}: gradient {}{}", it.state, it.identity, Since(it.first_step))?;
         }
         for identity in &self.saturating_activations {
             writeln!(f, "saturated: {}", escaped(&identity.key))?;

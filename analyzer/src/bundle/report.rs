@@ -7,6 +7,7 @@ use tmrun_formats::trace::{GradientState, RunOutcome, TraceDocument};
 
 use super::annex::{Annex, AnnexGap, AnnexNonFinite};
 use crate::readable::{duration, number, plural};
+use crate::severed::{Severed, of_trace};
 use crate::trace::Told;
 
 /// No table has more rows; the documents have all.
@@ -45,6 +46,15 @@ fn md(text: &str) -> String {
         }
     }
     out
+}
+
+/// The first few of these.
+fn few(texts: &[String]) -> String {
+    let shown = texts.iter().take(ROWS).map(String::as_str).collect::<Vec<_>>().join(" ");
+    match texts.len().saturating_sub(ROWS) {
+        0 => shown,
+        more => format!("{shown} … and {} more", number(more as u64)),
+    }
 }
 
 #[allow(clippy::cast_precision_loss, reason = "three digits are shown")]
@@ -290,6 +300,23 @@ impl Page {
             (None, None) => "The run did not say which ones it expected.".to_owned(),
         };
         self.line(&format!("\n{line}"));
+        let contract = held.or(annex.gradient_contract.as_deref());
+        let severed = of_trace(trace, contract);
+        if severed.is_empty() {
+            return;
+        }
+        self.line("\nSome parameters get no gradient. It likely stops here:\n");
+        let row = |it: &Severed| {
+            let parameters = it.parameters.iter().map(|it| md(&format!("{}:{}", it.root, it.key)));
+            let parameters: Vec<_> = parameters.collect();
+            let count = number(parameters.len() as u64);
+            let seen = if it.seen { "its output has none" } else { "its kind passes none on" };
+            let instead = it.instead().unwrap_or("-").to_owned();
+            vec![md(&it.layer), md(&it.op), seen.into(), instead, count, few(&parameters)]
+        };
+        let heading =
+            ["layer", "kind", "because", "what passes it on", "parameters", "which they are"];
+        self.table(&heading, severed.iter().map(row));
     }
 
     fn values(&mut self, annex: &Annex<'_>) {

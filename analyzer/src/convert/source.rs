@@ -20,7 +20,7 @@ pub(super) struct Source<'r> {
 }
 
 /// The identity of a tensor or a storage: a number, or the id of a name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
     pub(crate) value: u64,
     pub(crate) named: bool,

@@ -1,8 +1,9 @@
-//! What a recording says of the run, gathered from the file in one pass.
+//! What a recording says of the run, gathered from the file.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tmrun::scan::{Clock, RecordChunk, Recording, StepState};
+use tmrun::severed::{Severed, of_recording};
 use tmrun_formats::wire::{
     Alloc, DeviceMemory, Gradient, Kind, Record, RecordHeader, Scalar, Span, Stats, Step, flags,
 };
@@ -23,6 +24,8 @@ pub struct Evidence {
     pub scalars: BTreeMap<String, Vec<(u64, f64)>>,
     /// What became of the gradient of each parameter.
     pub gradients: BTreeMap<String, GradientCounts>,
+    /// Where the gradients of parameters that never had one likely stop.
+    pub severed: Vec<Severed>,
     /// The first gradient that was not finite.
     pub bad_gradient: Option<NonFinite>,
     /// The first tensor in whose statistics NaN or an infinity was counted.
@@ -95,7 +98,7 @@ impl Evidence {
         let mut gather = Gather {
             recording,
             clock,
-            found: Self::default(),
+            found: Self { severed: of_recording(recording), ..Self::default() },
             within: HashMap::new(),
             begun: HashMap::new(),
         };

@@ -1,13 +1,9 @@
 //! The one place every layer's call goes through.
 
-use std::panic::Location;
-
 use candle_core::{Device, Result, Tensor};
 use candle_nn::VarBuilder;
-use tmrun_probe_candle::CandleRecorder;
-use tmrun_probe_core::{Level, NameId, Node, span};
 
-use crate::record::{self, PROBE};
+use crate::record::PROBE;
 
 /// What sort of layer a name stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,16 +39,11 @@ impl Kind {
     }
 }
 
-/// A layer's address and kind. The address is that of its parameters, without their last part:
-/// `blocks.0.attn.q_proj` holds `blocks.0.attn.q_proj.weight`.
+/// A layer, as the probe sees it, that can be broken for a try. The address is that of its parameters,
+/// without their last part: `blocks.0.attn.q_proj` holds `blocks.0.attn.q_proj.weight`.
 #[derive(Debug, Clone)]
 pub struct Layer {
-    name: String,
-    kind: Kind,
-    /// The address in a recording, with the kind and the place in the source.
-    node: NameId,
-    /// What a recording calls the operation.
-    op: NameId,
+    recorded: tmrun_probe_candle::Layer<PROBE>,
 }
 
 /// How attention goes about its heads. What comes out is the same, but for rounding.
@@ -90,52 +81,26 @@ impl Layer {
     /// call does no work on text.
     #[track_caller]
     pub fn new(vb: &VarBuilder, kind: Kind) -> Self {
-        let (name, place) = (vb.prefix(), Location::caller());
-        let source = format!("{}:{}", place.file(), place.line());
-        let node = PROBE.node(&Node {
-            name: &name,
-            node_type: Some(kind.name()),
-            static_id: Some(&name),
-            source: Some(&source),
-        });
-        Self { name, kind, node, op: PROBE.name(kind.name()) }
+        Self { recorded: tmrun_probe_candle::Layer::on(PROBE, vb.prefix(), kind.name()) }
     }
 
-    /// Runs the layer. What is to be known about a call is at hand here: when it began and ended,
-    /// what went in, what came out.
+    /// Runs the layer: a span, an operation, what came out, as the level asks for it.
     pub fn call(
         &self,
         pass: &Pass,
         inputs: &[&Tensor],
         body: impl FnOnce() -> Result<Tensor>,
     ) -> Result<Tensor> {
-        let output = {
-            let _span = span!(PROBE, self.node, kind = MODULE);
-            let start = PROBE.at(Level::TIMING, |to| to.now());
-            let output = body().map_err(|error| self.explain(inputs, error))?;
-            let output = self.maybe_broken(pass, output)?;
-            if let Some(start) = start {
-                PROBE.at(Level::TIMING, |to| {
-                    to.candle_op(self.node, self.op, start..to.now(), &output, inputs);
-                });
-            }
-            output
-        };
-        record::output(self.node, &output)?;
-        Ok(output)
+        self.recorded.call(inputs, || self.maybe_broken(pass, body()?))
     }
 
     fn maybe_broken(&self, pass: &Pass, output: Tensor) -> Result<Tensor> {
         match pass.fault {
-            Some(fault) if fault.step == pass.step && fault.layer == self.name => poison(&output),
+            Some(fault) if fault.step == pass.step && fault.layer == self.recorded.address() => {
+                poison(&output)
+            }
             _ => Ok(output),
         }
-    }
-
-    /// `error`, with the layer and the shapes it met.
-    fn explain(&self, inputs: &[&Tensor], error: candle_core::Error) -> candle_core::Error {
-        let shapes: Vec<_> = inputs.iter().map(|input| input.shape()).collect();
-        error.context(format!("in {} ({:?}) with inputs {shapes:?}", self.name, self.kind))
     }
 }
 
@@ -180,6 +145,6 @@ mod tests {
         let x = Tensor::zeros((2, 3), DType::F32, &Device::Cpu).unwrap();
         let pass = Pass { step: 1, heads: Heads::Together, fault: None };
         let error = layer().call(&pass, &[&x], || x.matmul(&x)).unwrap_err().to_string();
-        assert!(error.contains("blocks.0.mlp (Mlp)") && error.contains("[2, 3]"), "{error}");
+        assert!(error.contains("blocks.0.mlp (mlp)") && error.contains("[2, 3]"), "{error}");
     }
 }

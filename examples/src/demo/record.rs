@@ -1,14 +1,12 @@
 //! The probe, and what of the demo is recorded at which level.
 
-use candle_core::{Tensor, Var};
+use candle_core::Var;
 use tmrun_probe_candle::CandleRecorder;
 use tmrun_probe_core::session::{
     CaptureContract, ComparisonIdentity, CoverageLevel, ExpectedGradient, GradientContract,
     GradientContractError, GradientFamilyContract, MeasurementScope,
 };
-use tmrun_probe_core::{
-    Category, DeviceMemoryFact, DevicePlace, Level, NameId, ProfileRun, probe, span,
-};
+use tmrun_probe_core::{Category, DeviceMemoryFact, DevicePlace, Level, ProfileRun, probe};
 
 use crate::args::Args;
 use crate::train::ROWS;
@@ -91,24 +89,6 @@ pub fn contract_of<'p>(
         physical_memory: CoverageLevel::Partial,
         ..some
     })
-}
-
-/// A layer's output: its metadata at level 2, with its statistics at level 3.
-///
-/// # Errors
-///
-/// On the CPU only a type without arithmetic has no statistics; the demo has none of these.
-pub(crate) fn output(node: NameId, tensor: &Tensor) -> candle_core::Result<()> {
-    if PROBE.wants(node, Level::NUMERICS) {
-        // Looking at every element takes its time: this span keeps it apart from the layers around.
-        let _span = span!(PROBE, "statistics");
-        let stats = PROBE
-            .at(Level::NUMERICS, |to| to.candle_stats(node, tensor, Category::ACTIVATION, true));
-        stats.transpose()?;
-    } else {
-        PROBE.at(Level::METADATA, |to| to.candle_tensor(node, tensor, Category::ACTIVATION));
-    }
-    Ok(())
 }
 
 /// The storages of the parameters, which live as long as the model (level 2). Those of activations

@@ -61,7 +61,8 @@ pub(super) fn gradients(evidence: &Evidence, asked: Asked, out: &mut dyn Write) 
     match none[..] {
         [] => writeln!(out, "  {parameters} that never had a gradient: none"),
         _ => writeln!(out, "  {parameters} that never had a gradient: {}", few(&none)),
-    }
+    }?;
+    evidence.severed.iter().try_for_each(|severed| writeln!(out, "  {severed}"))
 }
 
 fn whose(names: &[&str]) -> String {
