@@ -129,7 +129,8 @@ impl<C: Clock> GraphInterval<'_, C> {
     }
 
     /// Launches the graph, on this timer's stream, with `launch`: one interval. It calls the driver
-    /// once, for an event behind the launch (`cuEventRecord`); without an event left the launch is made
+    /// once, for an event behind the launch (`cuEventRecord`), and on the stream that is each thread's own
+    /// asks before whether it is captured (`cuStreamIsCapturing`); without an event left the launch is made
     /// and counted as a gap. A launch that was refused stamps nothing, and is a gap of reason
     /// `driver-error`.
     ///
@@ -163,6 +164,10 @@ impl<C: Clock> GraphInterval<'_, C> {
             pool.missed.add(GapReason::POOL_EXHAUSTED, before.ticks, before.lane);
             return answer;
         };
+        // The drain looks for captures of any stream but this.
+        if pool.stream.is_own_of_thread() && !self.timer.may_record(before.lane) {
+            return answer;
+        }
         match context.driver.record(pair.end.0, pool.stream.0) {
             Ok(()) => {
                 pair.set(self.name, before);

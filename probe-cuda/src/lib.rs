@@ -64,6 +64,7 @@ mod error;
 mod fit;
 mod gaps;
 mod graph;
+mod looking;
 mod memory;
 mod pool;
 mod probe;

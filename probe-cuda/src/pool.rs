@@ -14,6 +14,7 @@ use crate::context::Context;
 use crate::error::CudaError;
 use crate::gaps::Gaps;
 use crate::graph::GraphEvents;
+use crate::looking::Looked;
 use crate::ring::Ring;
 
 /// The pairs of one stream as one thread uses it.
@@ -38,6 +39,8 @@ pub(crate) struct Pool {
     pub(crate) retired: AtomicBool,
     /// Events of graphs that its stream launches.
     graphs: Mutex<Vec<Arc<GraphEvents>>>,
+    /// Which events may be asked for.
+    pub(crate) looked: Looked,
 }
 
 /// The stream, as the driver knows it.
@@ -160,7 +163,7 @@ impl Pool {
         context: &Arc<Context>,
         stream: Stream,
         id: StreamId,
-        intervals: usize,
+        (intervals, blind): (usize, bool),
     ) -> Result<Self, CudaError> {
         if !(LEAST..=MOST).contains(&intervals) {
             return Err(CudaError::PoolSize { intervals });
@@ -203,6 +206,7 @@ impl Pool {
             closed: AtomicU64::new(0),
             retired: AtomicBool::new(false),
             graphs: Mutex::new(Vec::new()),
+            looked: Looked::new(blind),
         })
     }
 
@@ -238,6 +242,16 @@ impl Pool {
     /// The pair that was given first is dealt with. Of the drain.
     pub(crate) fn take_given(&self) {
         self.ended.take();
+    }
+
+    /// Up to where pairs were given.
+    pub(crate) fn all_given(&self) -> u32 {
+        self.ended.stored()
+    }
+
+    /// Whether the pair that was given first was given before so many were. Of the drain.
+    pub(crate) fn is_before(&self, given: u32) -> bool {
+        given.wrapping_sub(self.ended.taken()).cast_signed() > 0
     }
 
     /// A pair is free again. Of the drain.

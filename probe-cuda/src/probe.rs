@@ -58,7 +58,8 @@ impl TimerSettings {
     }
 
     /// The application never captures this stream: one call of the driver less for each event. What is
-    /// timed within a capture all the same is found out later, as a gap.
+    /// timed within a capture all the same is found out later, as a gap, once the capture has ended.
+    /// On the stream that is each thread's own this changes nothing.
     #[must_use]
     pub const fn without_graphs(mut self) -> Self {
         self.graphs = false;
@@ -147,7 +148,8 @@ impl<C: Clock> CudaProbe<C> {
         // CUDA 12.0) the streams of all threads are one in the file.
         let handle = stream.0.addr() as u64;
         let id = context.driver.stream_id(stream.0).unwrap_or(handle);
-        let pool = Pool::new(context, stream, StreamId(id), settings.intervals)?;
+        let pool =
+            Pool::new(context, stream, StreamId(id), (settings.intervals, !settings.graphs))?;
         let pool = Arc::new(pool);
         self.shared.add(Arc::clone(&pool));
         Ok(pool)

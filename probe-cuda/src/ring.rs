@@ -51,6 +51,16 @@ impl Ring {
         self.head.store(self.head.load(Ordering::Relaxed).wrapping_add(1), Ordering::Release);
     }
 
+    /// Up to where numbers were stored.
+    pub(crate) fn stored(&self) -> u32 {
+        self.tail.load(Ordering::Acquire)
+    }
+
+    /// Up to where they were taken. Of the one thread that takes.
+    pub(crate) fn taken(&self) -> u32 {
+        self.head.load(Ordering::Relaxed)
+    }
+
     /// How many there are, as one of the two threads sees it.
     pub(crate) fn len(&self) -> u32 {
         let head = self.head.load(Ordering::Acquire);

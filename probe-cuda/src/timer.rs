@@ -29,7 +29,8 @@ use crate::thread::ThreadNumber;
 ///
 /// [`interval`](Self::interval) and the end of its guard each call the driver twice:
 /// `cuStreamIsCapturing` and `cuEventRecord`; with
-/// [`without_graphs`](crate::TimerSettings::without_graphs) once, `cuEventRecord`. Neither allocates,
+/// [`without_graphs`](crate::TimerSettings::without_graphs) once, `cuEventRecord` (but not on the stream
+/// that is each thread's own, where only that thread can look for captures). Neither allocates,
 /// locks, waits for the device, or changes the current context. Public measurements of a timed
 /// record are 2 to 3 µs: time steps, phases and layers, not every operation.
 pub struct Timer<C: Clock> {
@@ -82,6 +83,8 @@ impl<C: Clock> Timer<C> {
     ) -> Self {
         let is_bound = pool.stream.is_of_thread();
         let owner = is_bound.then(ThreadNumber::here);
+        // Of a stream that only this thread sees only this thread can look for captures.
+        let graphs = graphs || pool.stream.is_own_of_thread();
         let shared = Arc::clone(shared);
         Self { shared, pool, graphs, owner, _stream: stream, one: PhantomData }
     }
@@ -173,7 +176,7 @@ impl<C: Clock> Timer<C> {
 
     /// Whether what is recorded now is stamped; counted if not.
     #[inline]
-    fn may_record(&self, lane: LaneId) -> bool {
+    pub(crate) fn may_record(&self, lane: LaneId) -> bool {
         if !self.graphs {
             return true;
         }
@@ -195,6 +198,7 @@ impl<C: Clock> Timer<C> {
 
 impl<C: Clock> Drop for Timer<C> {
     fn drop(&mut self) {
+        self.pool.look_last();
         self.pool.retired.store(true, Ordering::Release);
     }
 }

@@ -9,6 +9,8 @@ pub(crate) const THREAD_LOCAL: u32 = 1;
 
 #[derive(Debug)]
 pub(crate) struct Capture {
+    /// No other capture has or had it.
+    pub(crate) number: usize,
     pub(crate) mode: u32,
     /// The thread that began it.
     pub(crate) thread: u64,
@@ -29,6 +31,16 @@ impl Capture {
 }
 
 impl State {
+    /// A call that necessarily conflicts with the capture that an event was recorded in, whatever the
+    /// mode: if that capture still runs it comes to nothing.
+    pub(crate) fn conflicts_with(&mut self, event: usize) {
+        let number = self.events.get(&event).and_then(|event| event.captured);
+        let streams = self.streams.values_mut().chain(self.special.values_mut());
+        for capture in streams.filter_map(|stream| stream.capture.as_mut()) {
+            capture.invalid |= number == Some(capture.number);
+        }
+    }
+
     /// A call that CUDA counts among the potentially unsafe ones: it breaks captures, and fails.
     pub(crate) fn unsafe_call(&mut self) -> Code {
         let (mode, thread) = (MODE.get(), thread());

@@ -34,8 +34,8 @@ pub(crate) struct Event {
     pub(crate) has_timing: bool,
     /// The moment that it stands for, once it was recorded.
     pub(crate) at: Option<u64>,
-    /// It was last recorded within a capture, and stands for nothing.
-    pub(crate) captured: bool,
+    /// The capture that it was last recorded in: it stands for nothing.
+    pub(crate) captured: Option<usize>,
 }
 
 impl State {
@@ -92,10 +92,11 @@ impl State {
             return INVALID_HANDLE;
         };
         if let Some(capture) = &mut stream.capture {
+            let number = capture.number;
             if external {
                 capture.nodes.push(Node::Record(event));
             } else if let Some(event) = self.events.get_mut(&event) {
-                event.captured = true;
+                event.captured = Some(number);
             }
             return SUCCESS;
         }
@@ -111,7 +112,7 @@ impl State {
         match (end, self.events.get_mut(&event)) {
             (Ok(end), Some(event)) => {
                 event.at = Some(end.div_ceil(quantum).saturating_mul(quantum));
-                event.captured = false;
+                event.captured = None;
                 SUCCESS
             }
             (Err(code), _) => code,

@@ -7,6 +7,7 @@ use tmrun_probe_core::{Clock, DeviceIntervalFact, GapReason, Ticks};
 use super::{Drain, Drained};
 use crate::anchor::Unplaced;
 use crate::driver::{Code, Query};
+use crate::looking::Look;
 use crate::pool::{Ended, Pair, Pool};
 use crate::shared::Shared;
 
@@ -65,10 +66,15 @@ impl<C: Clock> Drain<C> {
                 _ => {
                     // When the device is done with `end` it is with all before: a stream keeps its
                     // order, and so one that is not done ends the look at the others.
-                    let done = match pool.context.driver.query(pair.end.0) {
-                        Ok(Query::NotReady) => return dealt,
-                        Ok(Query::Done) => self.read_one(shared, pool, given, pair),
-                        Err(code) => Err(Unplaced::Refused(code).into()),
+                    let done = match pool.look(given) {
+                        Look::Later => return dealt,
+                        Look::Never => Err(Unplaced::Refused(Code::CAPTURED_EVENT).into()),
+                        Look::Refused(code) => Err(Unplaced::Refused(code).into()),
+                        Look::Clear => match pool.context.driver.query(pair.end.0) {
+                            Ok(Query::NotReady) => return dealt,
+                            Ok(Query::Done) => self.read_one(shared, pool, given, pair),
+                            Err(code) => Err(Unplaced::Refused(code).into()),
+                        },
                     };
                     let (missed, is_anchor) = match done {
                         Ok(read) => (read.missed, read.is_anchor),

@@ -98,6 +98,56 @@ fn a_capture_that_is_not_looked_for_is_found_out_by_the_drain(fake) on Setup::ma
 }
 }
 
+fake_test! {
+fn a_capture_that_is_not_looked_for_holds_while_the_drain_reads(fake) on Setup::manual(); {
+    fake.start(0);
+    let recording = Recording::start(Level::TIMING);
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    let settings = TimerSettings::default().without_graphs();
+    for (mode, what) in MODES {
+        for stream in [fake.stream(), AppStream::PER_THREAD] {
+            // SAFETY: the stream lives as long as the process.
+            let timer = unsafe { device.timer_of(stream.raw(), settings) }.expect("a timer");
+            fake.begin_capture(stream, mode);
+            drop(timer.interval(&PROBE, PROBE.name("work")));
+            assert_eq!(device.poll().recorded, 0, "{what}");
+            assert!(fake.end_capture(stream).is_ok(), "{what}");
+            device.poll();
+            // And where the timer goes while the capture runs.
+            fake.begin_capture(stream, mode);
+            drop(timer.interval(&PROBE, PROBE.name("work")));
+            drop(timer);
+            assert_eq!(device.poll().waiting, 0, "{what}");
+            assert!(fake.end_capture(stream).is_ok(), "{what}");
+        }
+    }
+    let counts = device.finish(Duration::ZERO);
+    assert_eq!((counts.attempted, counts.graph_capture), (12, 12));
+    assert_eq!(recording.finish().missing(GapReason::GRAPH_CAPTURE), 12);
+}
+}
+
+fake_test! {
+fn a_launch_of_a_graph_within_a_capture_leaves_that_capture_whole(fake) on Setup::manual(); {
+    fake.start(0);
+    let recording = Recording::start(Level::TIMING);
+    let device = CudaProbe::open(*PROBE, 0).expect("a device");
+    for stream in [fake.stream(), AppStream::PER_THREAD] {
+        // SAFETY: the stream lives as long as the process.
+        let timer = unsafe { device.timer_of(stream.raw(), TimerSettings::default()) }.expect("a timer");
+        let (work, graph) = captured(fake, stream, &timer);
+        fake.begin_capture(stream, GLOBAL);
+        replay(fake, &work, graph, stream);
+        assert_eq!(device.poll().recorded, 0);
+        assert!(fake.end_capture(stream).is_ok());
+        device.poll();
+    }
+    let counts = device.finish(Duration::ZERO);
+    assert_eq!((counts.attempted, counts.graph_capture), (2, 2));
+    assert_eq!(recording.finish().missing(GapReason::GRAPH_CAPTURE), 2);
+}
+}
+
 /// A graph of three milliseconds' work, of which the interval has the last two.
 fn captured<'t>(
     fake: &Simulated,

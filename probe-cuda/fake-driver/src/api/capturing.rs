@@ -27,10 +27,11 @@ api! {
         if matches!(stream as usize, LEGACY | LEGACY_NAMED) {
             return CAPTURE_UNSUPPORTED;
         }
+        let number = state.handle();
         match state.stream(stream as usize) {
             Some(stream) if stream.capture.is_none() => {
                 let (thread, nodes) = (thread(), Vec::new());
-                stream.capture = Some(Capture { mode, thread, nodes, invalid: false });
+                stream.capture = Some(Capture { number, mode, thread, nodes, invalid: false });
                 SUCCESS
             }
             Some(_) => INVALID_VALUE,

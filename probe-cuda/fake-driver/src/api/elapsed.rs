@@ -4,13 +4,15 @@ use super::{Pointer, api};
 use crate::code::{CAPTURED_EVENT, Code, INVALID_HANDLE, NOT_READY};
 use crate::state::{State, put};
 
-fn elapsed(state: &State, ms: *mut f32, from: Pointer, to: Pointer) -> Code {
+fn elapsed(state: &mut State, ms: *mut f32, from: Pointer, to: Pointer) -> Code {
+    state.conflicts_with(from as usize);
+    state.conflicts_with(to as usize);
     let event = |handle: Pointer| state.events.get(&(handle as usize));
     let (Some(from), Some(to)) = (event(from), event(to)) else { return INVALID_HANDLE };
     if from.context != to.context || !from.has_timing || !to.has_timing {
         return INVALID_HANDLE;
     }
-    if from.captured || to.captured {
+    if from.captured.is_some() || to.captured.is_some() {
         return CAPTURED_EVENT;
     }
     let now = state.now(from.context);

@@ -18,7 +18,7 @@ api! {
         }
         let handle = state.handle();
         let has_timing = flags & DISABLE_TIMING == 0;
-        state.events.insert(handle, Event { context, has_timing, at: None, captured: false });
+        state.events.insert(handle, Event { context, has_timing, at: None, captured: None });
         put(event, handle as Pointer)
     }
 
@@ -42,9 +42,10 @@ api! {
         if broken != SUCCESS {
             return broken;
         }
+        state.conflicts_with(event as usize);
         match state.events.get(&(event as usize)) {
             None => INVALID_HANDLE,
-            Some(event) if event.captured => CAPTURED_EVENT,
+            Some(event) if event.captured.is_some() => CAPTURED_EVENT,
             // One that was never recorded is complete.
             Some(event) if event.at.is_some_and(|at| at > state.now(event.context)) => NOT_READY,
             Some(_) => SUCCESS,

@@ -44,7 +44,7 @@ pub extern "C" fn cuEventSynchronize(event: Pointer) -> Code {
     let event = event as usize;
     wait("cuEventSynchronize", |state| match state.events.get(&event) {
         None => Err(INVALID_HANDLE),
-        Some(event) if event.captured => Err(CAPTURED_EVENT),
+        Some(event) if event.captured.is_some() => Err(CAPTURED_EVENT),
         Some(event) => Ok((event.context, event.at.unwrap_or(0))),
     })
 }
