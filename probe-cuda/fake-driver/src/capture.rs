@@ -34,10 +34,10 @@ impl State {
     /// A call that necessarily conflicts with the capture that an event was recorded in, whatever the
     /// mode: if that capture still runs it comes to nothing.
     pub(crate) fn conflicts_with(&mut self, event: usize) {
-        let number = self.events.get(&event).and_then(|event| event.captured);
+        let Some(number) = self.events.get(&event).and_then(|event| event.captured) else { return };
         let streams = self.streams.values_mut().chain(self.special.values_mut());
         for capture in streams.filter_map(|stream| stream.capture.as_mut()) {
-            capture.invalid |= number == Some(capture.number);
+            capture.invalid |= number == capture.number;
         }
     }
 
