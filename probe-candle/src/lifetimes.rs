@@ -328,7 +328,7 @@ mod tests {
                 let table = &table;
                 scope.spawn(move || {
                     for n in 0..20_000 {
-                        let address = (thread << 20 | n % 256) << 4 | 1 << 40;
+                        let address = (((thread << 20) | (n % 256)) << 4) | (1 << 40);
                         let id = table.begin(address, TensorId(thread * 1_000_000 + n + 1));
                         assert_eq!(table.in_force(address), id);
                         assert!(epoch(id) == 0 || table.end(id));
