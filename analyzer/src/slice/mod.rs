@@ -10,7 +10,8 @@
 //!   region. What the recording lacks of the region, the slice lacks for the same reason, of the same time.
 //! - **No edge is invented.** A step whose begin or end mark is lost reaches as far as the mark may have
 //!   been, and says that it was not seen. Another lane's marks do not take their place: not those of a lane
-//!   that joins while the step is open on another one, from an earlier file on.
+//!   that joins while the step is open on another one, from an earlier file on. (Where the step of a lane is
+//!   in doubt they still can: `docs/CLI.md`, the known limits of `bundle`.)
 //! - **What is in another file, or in none, shows.** A lane that is in the step where the file begins, or
 //!   still where it ends, has a gap there.
 //! - **A slice of a slice is the same slice.**
